@@ -46,6 +46,19 @@ const RSYNC_WORK_OF_WEB_RSYNC: f64 = 0.5;
 /// What a sync of a file of 1 MB moves, from and to, in bytes (section 6.3, Figure 20).
 const TRAFFIC: [(&str, f64); 2] = [("paper: 1 KB", 1_000.0), ("paper: 120 KB", 120_000.0)];
 
+/// Of which methods it is drawn where the time goes: name of the drawing, heading, method, and what the paper says.
+const BREAKDOWNS: [(&str, &str, &str, &[Share]); 4] = [
+    ("web-figure-3", "Figure 3: where the time goes", "scriptPage", &SHARES_OF_WEB_RSYNC),
+    ("web-figure-9", "Figure 9: where the time goes", "webRsyncPlus", &[]),
+    (
+        "web-figure-17",
+        "Figure 17: where the time goes",
+        "webR2syncPlus",
+        &SHARES_OF_WEB_R2SYNC_PLUS,
+    ),
+    ("web-breakdown-ours", "Where the time goes", "oursKept", &[]),
+];
+
 /// Draws everything that there are rows for: names and drawings.
 pub fn all(rows: &[Row], standing: &[Row]) -> Vec<(String, String)> {
     let mut drawn = of_grid(rows);
@@ -76,12 +89,12 @@ pub fn of_grid(rows: &[Row]) -> Vec<(String, String)> {
     for kind in KINDS {
         drawn.push((format!("web-figure-20-{kind}"), traffic(all, kind)));
     }
-    drawn
-        .push(("web-figure-3".to_owned(), breakdown(all, "scriptPage", "3", &SHARES_OF_WEB_RSYNC)));
-    drawn.push(("web-figure-9".to_owned(), breakdown(all, "webRsyncPlus", "9", &[])));
-    let plus = breakdown(all, "webR2syncPlus", "17", &SHARES_OF_WEB_R2SYNC_PLUS);
-    drawn.push(("web-figure-17".to_owned(), plus));
-    drawn.push(("web-breakdown-ours".to_owned(), breakdown(all, "oursKept", "17", &[])));
+    for kind in KINDS {
+        for (name, heading, method, paper) in BREAKDOWNS {
+            let drawing = breakdown(all, method, heading, kind, paper);
+            drawn.push((format!("{name}-{kind}"), drawing));
+        }
+    }
     let client = |row: &Row| row.client_cpu_ms;
     let heading = "Figure 18: processor time of the browser";
     drawn.push(("web-figure-18".to_owned(), cost(all, heading, client, work_by_the_paper(all))));
@@ -204,19 +217,20 @@ fn dispersed(rows: Rows<'_>, network: Network, size: usize) -> String {
     Plot { title: heading, across, up, series: with_points(series) }.lines_over_magnitudes()
 }
 
-/// Figures 3, 9 and 17: where the time of appends goes. What the client does not wait for is its own. What it waits for on loopback is the
+/// Figures 3, 9 and 17: where the time of a kind of edits goes. What the client does not wait for is its own. What it waits for on loopback is the
 /// server; what it waits for more on the line is the line.
-fn breakdown(rows: Rows<'_>, method: &str, figure: &str, paper: &[Share]) -> String {
+fn breakdown(
+    rows: Rows<'_>,
+    method: &str,
+    heading: &str,
+    kind: &'static str,
+    paper: &[Share],
+) -> String {
     let waited = |network, edit| rows.middle(network, edit, method, |row: &Row| row.waited_ms);
     let own = |row: &Row| Some(row.time_ms - row.waited_ms?);
     let client = |edit| rows.middle(Network::Line, edit, method, own);
     let server = |edit| waited(Network::Loopback, edit);
     let line = |edit| Some((waited(Network::Line, edit)? - server(edit)?).max(0.0));
-    // Where appends were not measured, another kind shows the same.
-    let kinds = ["append", "insert", "cut"];
-    let kind =
-        kinds.into_iter().find(|kind| SIZES.iter().any(|&size| client(edit(kind, size)).is_some()));
-    let kind = kind.unwrap_or("append");
     let points = |part: &dyn Fn(Edit) -> Option<f64>| {
         let all = SIZES.iter().zip(0..);
         all.filter_map(|(&size, place)| Some((f64::from(place), part(edit(kind, size))?))).collect()
@@ -229,7 +243,7 @@ fn breakdown(rows: Rows<'_>, method: &str, figure: &str, paper: &[Share]) -> Str
         series.push(Series::published(format!("{stage}, {words}"), points(&part)));
     }
     let groups: Vec<_> = SIZES.iter().map(|size| format!("{size} B")).collect();
-    let heading = format!("Figure {figure}: where the time goes, {}, {kind}", title(method));
+    let heading = format!("{heading}, {}, {kind}", title(method));
     let (across, up) = ("edit".to_owned(), "ms".to_owned());
     Plot { title: heading, across, up, series }.bars(&groups)
 }

@@ -391,14 +391,14 @@ mod tests {
         let names: Vec<_> = drawn.iter().map(|(name, _)| name.as_str()).collect();
         let wanted = [
             "web-figure-2-30ms",
-            "web-figure-3",
+            "web-figure-3-append",
             "web-figure-5-30ms",
             "web-figure-6-loopback",
             "web-figure-8-30ms",
-            "web-figure-9",
+            "web-figure-9-append",
             "web-figure-16-insert-loopback",
             "web-figure-16-dispersed-10000-30ms",
-            "web-figure-17",
+            "web-figure-17-cut",
             "web-figure-18",
             "web-figure-19",
             "web-figure-20-insert",
