@@ -1,8 +1,10 @@
 // What is done in encrypted workspaces: made, kept in sync with a folder, decided, and told, in light and dark, and at the width of a phone.
 
+import { randomBytes } from 'node:crypto';
+import { byDevice, CODE, digitsOn, enter } from '../pairing.ts';
 import { edit, givePicked } from '../picked.ts';
 import { PASSWORD, RealServer } from '../server.ts';
-import { row, signIn } from '../steps.ts';
+import { openSealed, signIn, unlock } from '../steps.ts';
 import { expect, test } from '../test.ts';
 import { shoot } from './shoot.ts';
 
@@ -12,8 +14,9 @@ let server: RealServer;
 
 test.beforeAll(async () => {
   server = await RealServer.start();
-  for (const name of ['ada', 'new']) server.addUser(name);
+  for (const name of ['ada', 'bob', 'new']) server.addUser(name);
   server.addWorkspace('ada', 'Diary', FILES, ['--sealed']);
+  server.share('ada', 'Diary', 'bob:edit', ['--fingerprint', server.fingerprint('bob')]);
 });
 
 test.afterAll(() => server.end());
@@ -33,11 +36,7 @@ test('an encrypted workspace is made, and its recovery key shown', async ({ page
 
 test('a folder in sync, a conflict, and what happened', async ({ page }) => {
   await givePicked(page);
-  await signIn(page, server, 'ada');
-  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
-  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
-  await page.keyboard.press('Enter');
-  await expect(row(page, 'plan.txt')).toBeVisible();
+  await openSealed(page, server, 'ada', 'plan.txt');
   const address = page.url();
   await edit(page, 'plan.txt', 'Leave in June\n');
   await page.getByRole('button', { name: 'Keep in sync' }).click();
@@ -51,4 +50,42 @@ test('a folder in sync, a conflict, and what happened', async ({ page }) => {
   await page.goto(`${address}/activity`);
   await expect(page.getByText('landlord.txt')).toBeVisible();
   await shoot(page, 'sealed-activity');
+});
+
+test('files that were not finished', async ({ page }) => {
+  await openSealed(page, server, 'ada', 'plan.txt');
+  let packs = 0;
+  await page.route('**/packs/*', (route) => {
+    const isHeld = route.request().method() === 'PUT' && ++packs > 2;
+    return isHeld ? undefined : route.continue();
+  });
+  const mimeType = 'video/mp4';
+  const buffer = randomBytes(16_000_000);
+  await page
+    .locator('input[type=file]')
+    .first()
+    .setInputFiles({ name: 'birthday.mp4', mimeType, buffer });
+  await expect.poll(() => packs).toBeGreaterThan(2);
+  await page.reload();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await unlock(page, 'plan.txt');
+  await expect(page.getByText('1 file was not finished.')).toBeVisible();
+  await shoot(page, 'sealed-unfinished');
+});
+
+test('the digits of a device that is let in', async ({ page }) => {
+  const host = server.atTerminal('ada', ['pair', server.folderOf('ada', 'Diary')]);
+  await byDevice(page, server);
+  await enter(page, await host.waitFor(CODE));
+  await expect(digitsOn(page)).toBeVisible();
+  await shoot(page, 'pair-digits');
+  host.interrupt();
+  await host.ended();
+});
+
+test('the id of a workspace that somebody shares', async ({ page }) => {
+  await signIn(page, server, 'bob');
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await expect(page.getByLabel('Passphrase of your identity')).toBeFocused();
+  await shoot(page, 'sealed-shared');
 });

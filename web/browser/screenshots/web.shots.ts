@@ -277,16 +277,24 @@ test('previews', async ({ page }) => {
 });
 
 test('transfers', async ({ page }) => {
+  const film = randomBytes(6_300_000);
+  await ada.putFile(workspace, 'walk%20through%20the%20flat.mp4', new Blob([new Uint8Array(film)]));
+  film.write('a door is open', 2_000_000);
   await openHome(page);
-  const file = (name: string, length: number) => ({
+  const file = (name: string, buffer: Buffer) => ({
     name,
     mimeType: 'application/octet-stream',
-    buffer: randomBytes(length),
+    buffer,
   });
-  await page
-    .locator('input[type=file]')
-    .first()
-    .setInputFiles([file('plan of the flat.dwg', 812_000), file('contract.pdf', 400_000)]);
+  const choose = (files: ReturnType<typeof file>[]) =>
+    page.locator('input[type=file]').first().setInputFiles(files);
+  await choose([file('walk through the flat.mp4', film)]);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect(page.getByText(/ of 6\.01 MiB sent/)).toBeVisible();
+  await choose([
+    file('plan of the flat.dwg', randomBytes(812_000)),
+    file('contract.pdf', randomBytes(400_000)),
+  ]);
   await expect(page.getByText('A file of this name is there already.')).toBeVisible();
   await expect(row(page, 'plan of the flat.dwg')).toBeVisible();
   await shoot(page, 'transfers');
