@@ -18,6 +18,7 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::AccountId;
 use crate::services::authorisation::Right;
+use crate::services::files::FileNode;
 
 /// How many uploads there are at most, less than bodies may be kept aside, and how many of one account.
 const UPLOADS_MAX: usize = 48;
@@ -214,7 +215,12 @@ impl App {
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
         let spooled = self.whole_of(&mut came, &id).await?;
         check(&spooled).inspect_err(|_| self.forget_upload(&mut came, &id))?;
-        let applied = self.put_file(caller, workspace, &put, &spooled).await?;
+        // Somebody may give it up while it is cut and stored.
+        let is_wanted = |_: Option<&FileNode>| match self.files.uploads.0.lock().get(&id) {
+            Some(_) => Ok(()),
+            None => Err(unknown(&id)),
+        };
+        let applied = self.put_file_after(caller, workspace, &put, &spooled, is_wanted).await?;
         self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), applied))
     }

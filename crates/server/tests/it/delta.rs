@@ -576,6 +576,8 @@ async fn delta_that_comes_in_pieces_goes_on_where_it_was_and_is_taken_once() {
     set_quota(None).unwrap();
     let other = [("if-match", "\"other\"")];
     assert_eq!(end(&upload, &other).await.refusal(), refused(412, "precondition_failed"));
+    let summed = end(&upload, &[("oc-checksum", "SHA1:00")]).await;
+    assert_eq!(summed.refusal(), refused(400, "invalid"));
     assert_eq!(place.head().await, head);
     let headers = [("if-match", &*etag), ("x-oc-mtime", "1000")];
     let put = end(&upload, &headers).await;

@@ -21,7 +21,7 @@ use super::{Target, answer};
 use crate::app::App;
 use crate::doors::packs::drain;
 use crate::error::{Result, ServerError};
-use crate::files::{DeltaAnswer, Spool};
+use crate::files::{DeltaAnswer, Put, Spool};
 use crate::limits::BODY_WAIT_TIMEOUT;
 use crate::services::authorisation::Right;
 
@@ -86,13 +86,7 @@ async fn take_into(
     let let_in_at = app.clock.elapsed();
     // Nothing is received from who may not write, nor for what the server cannot read.
     drop(app.view_of(reading).await?);
-    if headers.contains_key(CHECKSUM_HEADER) {
-        return Err(ServerError::Invalid {
-            what: "OC-Checksum",
-            reason: "a delta has the digest of what it makes in it".to_owned(),
-        });
-    }
-    let put = put_of(app.clock.now(), path, headers)?;
+    let put = put_of_delta(&app, path, headers)?;
     let mut spool = Spool::begin(&app.files.spools).await?;
     spool.take(body).await?;
     let spooled = spool.finish().await?;
@@ -104,6 +98,17 @@ async fn take_into(
     let taken = async move { work.take_delta(reading, &new, &spooled).await };
     let answer = app.files.threads.whole(taken).await??;
     delta_answer(answer, &put.path, headers)
+}
+
+/// Reads the headers of a delta.
+pub(super) fn put_of_delta(app: &App, path: RelativePath, headers: &HeaderMap) -> Result<Put> {
+    if headers.contains_key(CHECKSUM_HEADER) {
+        return Err(ServerError::Invalid {
+            what: "OC-Checksum",
+            reason: "a delta has the digest of what it makes in it".to_owned(),
+        });
+    }
+    put_of(app.clock.now(), path, headers)
 }
 
 /// Answers a delta: with the new version, or with a message where there is none yet.

@@ -13,7 +13,7 @@ use model::{OpId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use super::content::{accept_time, check_sum, put_of};
-use super::delta::delta_answer;
+use super::delta::{delta_answer, put_of_delta};
 use super::{answer, path};
 use crate::app::App;
 use crate::auth::Caller;
@@ -143,7 +143,7 @@ async fn take_delta(
     let (workspace, id) = named(&app, caller, names).await?;
     let (work, sent) = (Arc::clone(&app), headers.clone());
     let taken = async move {
-        let put_at = |path| put_of(work.clock.now(), path, &sent);
+        let put_at = |path| put_of_delta(&work, path, &sent);
         work.take_uploaded_delta((caller, workspace), id, put_at).await
     };
     let (path, taken) = app.files.threads.whole(taken).await??;

@@ -29,7 +29,7 @@ const FILES: [&str; 16] = [
     "/restore",
     "/links",
     "/chunks/",
-    "/delta/",
+    "/delta",
     "/archive",
     "/deleted",
     "/search",
@@ -145,7 +145,7 @@ impl Made {
             let answer = request.header("content-type", "application/json").send().await.unwrap();
             assert_eq!(answer.status(), StatusCode::OK);
         }
-        if path.contains("/delta/") {
+        if path.contains("/delta") {
             made.delta = delta_of(home);
         }
         if path.ends_with("/log") {
@@ -162,7 +162,7 @@ impl Made {
             made.link = link_of(scene).await;
         }
         if path.contains("{upload}") {
-            made.upload = upload_of(server, scene).await;
+            made.upload = upload_of(server, scene, &made.delta).await;
         }
         made
     }
@@ -340,14 +340,22 @@ async fn link_of(scene: &Scene) -> String {
     made["id"].as_str().expect("a link has an id").to_owned()
 }
 
-/// Lets the caller begin an upload, and returns its id, or another one where it cannot.
-async fn upload_of(server: &TestServer, scene: &Scene) -> String {
-    let path = format!("/api/v1/workspaces/{}/uploads", scene.home.workspace());
-    let request = scene.caller.http.post(server.url(&path));
-    let request = request.json(&serde_json::json!({ "path": "piecewise" }));
-    let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
+/// Lets the caller begin an upload, of a delta where there is one, and returns its id, or another one where it cannot.
+async fn upload_of(server: &TestServer, scene: &Scene, delta: &[u8]) -> String {
+    let Scene { caller, home, .. } = scene;
+    let path = format!("/api/v1/workspaces/{}/uploads", home.workspace());
+    let name = if delta.is_empty() { "piecewise" } else { "file" };
+    let request = caller.http.post(server.url(&path)).bearer_auth(&caller.token);
+    let answer = request.json(&serde_json::json!({ "path": name })).send().await.unwrap();
     let begun: Value = answer.json().await.unwrap();
-    begun["id"].as_str().map_or_else(|| "ab".repeat(16), str::to_owned)
+    let Some(id) = begun["id"].as_str() else { return "ab".repeat(16) };
+    if !delta.is_empty() {
+        let request = caller.http.patch(server.url(&format!("{path}/{id}")));
+        let request = request.bearer_auth(&caller.token).header("upload-offset", "0");
+        let taken = request.body(delta.to_vec()).send().await.unwrap();
+        assert_eq!(taken.status(), StatusCode::OK);
+    }
+    id.to_owned()
 }
 
 fn page_path(scene: &Scene, page: &[u8]) -> String {
