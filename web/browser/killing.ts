@@ -39,7 +39,7 @@ export async function startBrowser(
   return { page, process: process_ };
 }
 
-/** Ends it as a power cut would end it: it has no time to write anything down. */
+/** Ends it at once: it has no time to write anything down. */
 export async function kill(process: ChildProcess): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return;
   const ended = new Promise((resolve) => process.once('exit', resolve));

@@ -118,7 +118,7 @@ test('where leave is taken back while a file comes down, the one that was there 
         .sort();
     })
     .toEqual(['Letters/to bob.md', 'plan.txt']);
-  expect((await look(page))['plan.txt']).toBe('second, meanwhile');
+  await expect.poll(async () => (await look(page))['plan.txt']).toBe('second, meanwhile');
   // Nothing of it went back up.
   expect([await versions('plan.txt'), await versions('Letters/to%20bob.md')]).toEqual([2, 1]);
 });

@@ -72,6 +72,21 @@ async function holdAfter(
 
 const ALL = Number.POSITIVE_INFINITY;
 
+/** How many packs the browser has noted as stored. */
+function storedPacks(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const answer = <Answer>(request: IDBRequest<Answer>) =>
+      new Promise<Answer>((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error ?? new Error('it is not to be read'));
+      });
+    const database = await answer(indexedDB.open('syncline-sealed-packs'));
+    const all = await answer(database.transaction('packs').objectStore('packs').getAll());
+    database.close();
+    return (all as { packs: unknown[] }[])[0]?.packs.length ?? 0;
+  });
+}
+
 test('an upload goes on after the next start by itself, and sends nothing twice', async () => {
   const profile = newProfile('plain');
   const length = 3 * PIECE + 7;
@@ -146,7 +161,7 @@ test('an upload into an encrypted workspace is offered after the next start, and
   await expect.poll(() => before.isHeld).toBe(true);
   await expect.poll(() => before.taken.length).toBe(3);
   // The page hears of it a moment later, and notes it.
-  await first.page.waitForTimeout(500);
+  await expect.poll(() => storedPacks(first.page)).toBe(3);
   await kill(first.process);
   expect(onDevice()).toBeNull();
 
@@ -156,7 +171,7 @@ test('an upload into an encrypted workspace is offered after the next start, and
   await expect(lines(second.page)).toContainText('1 file was not finished.');
   await expect(lines(second.page)).toContainText('secret.bin');
   await choose(second.page);
-  await expect(lines(second.page)).toContainText('Done', { timeout: 30_000 });
+  await expect(lines(second.page)).toContainText('Done');
   expect(onDevice()).toBe(sum(bytes));
   expect(after.taken.length).toBeGreaterThan(0);
   // All of it anew would be six.

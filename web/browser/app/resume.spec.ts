@@ -126,7 +126,7 @@ test('after the page was loaded anew a new version of which much has changed goe
   gate.left = 99;
   const again = tray(page).locator('input[type=file]').first();
   await again.setInputFiles(path);
-  await expect(tray(page)).toContainText(/(9\.\d+|10) MiB of 22\.9 MiB sent/);
+  await expect(tray(page)).toContainText(/(9|10)(\.\d+)? MiB of 22\.9 MiB sent/);
   expect(gate.offsets).toEqual([0, PIECE, 2 * PIECE]);
   expect(sum(await content('film.bin'))).toBe(sum(bytes));
 });
@@ -150,7 +150,7 @@ test('what the server has of a new version is nothing to go on with where somebo
   gate.left = 99;
   await tray(page).locator('input[type=file]').first().setInputFiles(path);
   await page.getByRole('button', { name: 'Replace' }).click();
-  await expect(tray(page)).toContainText(/(9\.\d+|10) MiB of 22\.9 MiB sent/);
+  await expect(tray(page)).toContainText(/(9|10)(\.\d+)? MiB of 22\.9 MiB sent/);
   expect(gate.offsets).toEqual([0, 0, PIECE, 2 * PIECE]);
   const { versions } = await ada.versions(workspace, 'reel.bin');
   const { body } = await ada.file(workspace, 'reel.bin', { version: versions[1]?.version });

@@ -10,7 +10,7 @@ export const STORED_MAX = 2000;
 
 const STORE = 'packs';
 
-/** Where it is kept: a database is written at once, where the browser writes simpler storage down within a minute, and a kill loses it. */
+/** Where it is kept: a database outlives a browser that is killed, which loses the last minute of simpler storage. */
 export interface Place {
   get(workspace: string): Promise<unknown>;
   set(workspace: string, kept: SealedKept | null): Promise<void>;

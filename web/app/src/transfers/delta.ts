@@ -24,8 +24,8 @@ import {
   hasCode,
   isPassing,
   PIECE_LENGTH,
+  putUpload,
   sendPieces,
-  unlessPutting,
 } from './pieces.ts';
 import { forgetSketch, keepSketch, OLD_LENGTH_MAX, sketchOf, type Sketch } from './sketches.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
@@ -193,10 +193,10 @@ async function postInPieces(
   }
   const { upload } = job.delta;
   const onConfirmed = (offset: number) => hooks.onConfirmed?.(offset);
-  const asking = () => askState(client, workspace, upload, signal);
+  const asking = () => askState(client, workspace, upload, hooks.wait, signal);
   try {
     await sendPieces(client, workspace, await asking(), body, onConfirmed, signal);
-    const answer = await unlessPutting(commitDelta(client, workspace, upload, put), asking);
+    const answer = await putUpload(() => commitDelta(client, workspace, upload, put), asking);
     job.delta = null;
     return answer;
   } catch (error) {

@@ -4,8 +4,14 @@ import { NoConnection, ProblemError, type SynclineClient, type Upload } from '@s
 
 export const PIECE_LENGTH = 4 * 1024 * 1024;
 
-/** The server is still at something that was cut off here: it takes in a piece, or puts what has come. */
-export class StillComing extends Error {
+/** How long and how often what was cut off here is waited for at the server: a large file is put there for minutes. */
+const COMING_MS = 2000;
+const COMING_MAX = 300;
+
+type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
+
+/** The server is still taking in a piece that was cut off here. */
+class StillComing extends Error {
   override readonly name = 'StillComing';
 }
 
@@ -28,35 +34,45 @@ export function hasCode(error: unknown, code: string): error is ProblemError {
   return error instanceof ProblemError && error.code === code;
 }
 
-async function unlessComing<Answer>(asking: Promise<Answer>): Promise<Answer> {
-  try {
-    return await asking;
-  } catch (error) {
-    throw hasCode(error, 'conflict') ? new StillComing('it is still coming') : error;
-  }
-}
-
-/** Asks how far an upload is. */
-export function askState(
+/** Asks how far an upload is, and waits while the server is at something of it that was cut off here. */
+export async function askState(
   client: SynclineClient,
   workspace: string,
   upload: string,
+  wait: Wait,
   signal: AbortSignal,
 ): Promise<Upload> {
-  return unlessComing(client.describeUpload(workspace, upload, signal));
+  for (let times = 1; ; times++) {
+    try {
+      return await client.describeUpload(workspace, upload, signal);
+    } catch (error) {
+      if (!hasCode(error, 'conflict') || times === COMING_MAX) throw error;
+    }
+    await wait(COMING_MS, signal);
+    signal.throwIfAborted();
+  }
 }
 
-/** Waits for what puts an upload; throws [StillComing] where an earlier request for that has not ended. */
-export async function unlessPutting<Answer>(
-  putting: Promise<Answer>,
+/** Has an upload put. Where an earlier request for that has not ended it is waited for, and looked what it has left. */
+export async function putUpload<Answer>(
+  put: () => Promise<Answer>,
   asking: () => Promise<Upload>,
 ): Promise<Answer> {
   try {
-    return await putting;
+    return await put();
   } catch (error) {
-    // Something else may stand in the way, too; only of an upload that is at work nothing is told.
-    if (hasCode(error, 'conflict')) await asking();
-    throw error;
+    if (!hasCode(error, 'conflict')) throw error;
+    await asking();
+    // It was refused, as for want of room, or something else stands in the way: that is heard now.
+    return put();
+  }
+}
+
+async function unlessComing(taking: Promise<Upload>): Promise<Upload> {
+  try {
+    return await taking;
+  } catch (error) {
+    throw hasCode(error, 'conflict') ? new StillComing('a piece is still coming') : error;
   }
 }
 

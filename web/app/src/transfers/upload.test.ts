@@ -311,7 +311,7 @@ test('what the server is still putting is waited for, and another conflict is to
   expect(node.size).toBe(large.size);
   expect(waiting.wait).toHaveBeenCalledExactlyOnceWith(2000, signal);
   expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
-  server.failures.push({ at: 'commit', error: conflict });
+  server.failures.push({ at: 'commit', error: conflict }, { at: 'commit', error: conflict });
   server.has(null);
   await expect(upload(server.client, job(large), hooks(), signal)).rejects.toBe(conflict);
 });

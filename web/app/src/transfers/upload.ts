@@ -10,24 +10,12 @@ import {
   type SynclineClient,
   type Upload,
 } from '@syncline/api';
-import {
-  askState,
-  DeltaEnded,
-  hasCode,
-  isPassing,
-  sendPieces,
-  StillComing,
-  unlessPutting,
-} from './pieces.ts';
+import { askState, DeltaEnded, hasCode, isPassing, putUpload, sendPieces } from './pieces.ts';
 
 export const WHOLE_LENGTH_MAX = 1024 * 1024;
 const FAILURES_MAX = 6;
 
-/** How often and how long what was cut off here is waited for at the server: a large file is put there for minutes. */
-const COMING_MAX = 300;
-const COMING_MS = 2000;
-
-/** How often in a row a delta may have ended at the server before somebody is told. */
+/** How often a delta of one file may have ended at the server before somebody is told. */
 const ENDS_MAX = 3;
 
 export interface UploadJob {
@@ -126,7 +114,6 @@ export async function upload(
   signal: AbortSignal,
 ): Promise<Node> {
   const attempt = new Attempt(client, job, hooks, signal);
-  let coming = 0;
   for (let failures = 1; ; failures++) {
     const before = attempt.sent;
     try {
@@ -138,12 +125,10 @@ export async function upload(
       if (attempt.doubts(error, failures < FAILURES_MAX)) continue;
       // To a request it is as if there were no connection.
       if (error instanceof NoConnection && !(await isAsChosen(job.file))) throw new FileChanged();
-      const isComing = error instanceof StillComing && coming++ < COMING_MAX;
-      if (!isComing && (!isPassing(error) || failures >= FAILURES_MAX)) throw error;
+      if (!isPassing(error) || failures >= FAILURES_MAX) throw error;
       hooks.onConnection(false);
       const after = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0;
-      await hooks.wait(isComing ? COMING_MS : Math.max(after, 500 * 2 ** failures), signal);
-      if (isComing) failures--;
+      await hooks.wait(Math.max(after, 500 * 2 ** failures), signal);
       signal.throwIfAborted();
       hooks.onConnection(true);
     }
@@ -223,9 +208,8 @@ class Attempt {
     const begun = await this.#begun();
     await sendPieces(client, workspace, begun, file, (offset) => this.#confirm(offset), signal);
     const put = { condition, modifiedMs, signal };
-    const putting = client.commitUpload(workspace, begun.id, put);
-    const asking = () => askState(client, workspace, begun.id, signal);
-    const node = await unlessPutting(putting, asking);
+    const asking = () => askState(client, workspace, begun.id, this.hooks.wait, signal);
+    const node = await putUpload(() => client.commitUpload(workspace, begun.id, put), asking);
     job.upload = null;
     return node;
   }
@@ -234,7 +218,8 @@ class Attempt {
   async #begun(): Promise<Upload> {
     const { client, job, signal } = this;
     const { workspace, path } = job;
-    if (job.upload !== null) return askState(client, workspace, job.upload, signal);
+    if (job.upload !== null)
+      return askState(client, workspace, job.upload, this.hooks.wait, signal);
     await this.#checkAbsent();
     const begun = await client.beginUpload(workspace, path, signal);
     job.upload = begun.id;
