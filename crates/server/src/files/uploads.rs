@@ -269,3 +269,6 @@ fn under_way(id: &OpId) -> ServerError {
         reason: "is taking another piece; try again when that has ended",
     }
 }
+
+#[cfg(test)]
+mod tests;
