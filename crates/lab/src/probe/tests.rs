@@ -119,10 +119,13 @@ fn what_never_comes_is_counted_and_the_probe_goes_on() {
     assert!(rows[1..].iter().all(|row| row.missing == 1 && row.took.is_none()), "{rows:?}");
     assert_eq!((rows[0].missing, rows[0].files), (0, 0));
 
+    // A busy machine takes its time to begin a program.
+    subject.patience = Duration::from_secs(30);
     subject.command = Some("echo no >&2; exit 3".into());
     let error = play(&subject, "other", 4).unwrap_err().to_string();
     assert!(error.contains("exit status: 3: no"), "{error}");
 
+    subject.patience = Duration::from_millis(10);
     subject.command = Some("sleep 600 & sleep 600".into());
     let error = play(&subject, "third", 4).unwrap_err().to_string();
     assert!(error.contains("it has not ended after 0.01 s"), "{error}");
