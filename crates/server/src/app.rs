@@ -203,8 +203,10 @@ impl App {
         self.writer.submit(touch, drop).await
     }
 
-    /// Closes the live connections of a device that was signed out, here and at all other servers.
+    /// Closes the live connections of a device that was signed out, here and at all other servers, and ends the uploads that it has begun
+    /// here.
     pub fn sign_out(&self, device: DeviceId) {
+        self.files.uploads.end_of_device(device);
         self.presence.close_device(device, Closing::Revoked);
         self.news.tell(Told::SignedOut(device));
     }

@@ -62,7 +62,7 @@ pub struct Files {
     checksums: KnownChecksums,
     /// Where bodies are kept until they are whole.
     pub spools: Spools,
-    uploads: uploads::Uploads,
+    pub(crate) uploads: uploads::Uploads,
     sessions: delta::Sessions,
     usages: usage::Usages,
     /// Who has locked what.

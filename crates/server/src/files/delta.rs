@@ -31,7 +31,6 @@ use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::limits::{BASE_CHUNKS_MAX, FILE_LENGTH_MAX};
 use crate::services::authorisation::Right;
-use crate::services::files::changes::{self, NewFile};
 use crate::services::files::{FileNode, View};
 
 mod assembling;
@@ -240,8 +239,7 @@ impl App {
             };
             let plan = |view: &View| {
                 base.check(put, view.find(&put.path).as_ref())?;
-                let file = NewFile { content: content.clone(), modified: put.modified };
-                changes::put_file(view, &put.path, &put.condition, &file, self.new_node())
+                self.plan_of_put(view, put, &content)
             };
             match self.apply_with(reading, packs, plan).await? {
                 Attempt::Done(applied) => return Ok(DeltaAnswer::Put(applied)),

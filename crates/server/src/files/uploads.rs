@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::BodyDataStream;
 use model::environment::random_bytes;
-use model::{OpId, RelativePath, WorkspaceId};
+use model::{DeviceId, OpId, RelativePath, WorkspaceId};
 use parking_lot::Mutex;
 
 use super::{Applied, DeltaAnswer, Put, Spool, Spooled};
@@ -18,7 +18,6 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::AccountId;
 use crate::services::authorisation::Right;
-use crate::services::files::FileNode;
 
 /// How many uploads there are at most, less than bodies may be kept aside, and how many of one account.
 const UPLOADS_MAX: usize = 48;
@@ -31,6 +30,8 @@ pub const UPLOAD_LIFE: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 struct Upload {
     account: AccountId,
+    /// Which device has begun it: it ends when that is signed out.
+    device: DeviceId,
     workspace: WorkspaceId,
     path: RelativePath,
     /// Nothing once it was committed, or where a piece was lost on a full disk.
@@ -58,7 +59,25 @@ impl Came {
 
 /// All uploads.
 #[derive(Debug, Default)]
-pub(super) struct Uploads(Mutex<HashMap<OpId, Arc<Upload>>>);
+pub(crate) struct Uploads(Mutex<HashMap<OpId, Arc<Upload>>>);
+
+impl Uploads {
+    /// Ends all that a device has begun.
+    pub(crate) fn end_of_device(&self, device: DeviceId) {
+        self.0.lock().retain(|_, upload| upload.device != device);
+    }
+
+    /// Tells whether nobody has given this one up.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`] where somebody has.
+    pub(super) fn check_wanted(&self, id: &OpId) -> Result<()> {
+        match self.0.lock().contains_key(id) {
+            true => Ok(()),
+            false => Err(unknown(id)),
+        }
+    }
+}
 
 /// How far an upload is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +122,7 @@ impl App {
         }
         let upload = Arc::new(Upload {
             account: caller.account,
+            device: caller.device,
             workspace,
             path: path.clone(),
             came: tokio::sync::Mutex::new(Some(Came::Pieces(Box::new(
@@ -210,17 +230,12 @@ impl App {
         check: impl FnOnce(&Spooled) -> Result<()>,
     ) -> Result<(RelativePath, Applied)> {
         let upload = self.upload(caller, workspace, &id)?;
-        let put = put_at(upload.path.clone())?;
+        let put = Put { upload: Some(id), ..put_at(upload.path.clone())? };
         self.check_put(caller, workspace, &put).await?;
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
         let spooled = self.whole_of(&mut came, &id).await?;
         check(&spooled).inspect_err(|_| self.forget_upload(&mut came, &id))?;
-        // Somebody may give it up while it is cut and stored.
-        let is_wanted = |_: Option<&FileNode>| match self.files.uploads.0.lock().get(&id) {
-            Some(_) => Ok(()),
-            None => Err(unknown(&id)),
-        };
-        let applied = self.put_file_after(caller, workspace, &put, &spooled, is_wanted).await?;
+        let applied = self.put_file(caller, workspace, &put, &spooled).await?;
         self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), applied))
     }
@@ -237,7 +252,7 @@ impl App {
         put_at: impl FnOnce(RelativePath) -> Result<Put>,
     ) -> Result<(RelativePath, DeltaAnswer)> {
         let upload = self.upload(caller, workspace, &id)?;
-        let put = put_at(upload.path.clone())?;
+        let put = Put { upload: Some(id), ..put_at(upload.path.clone())? };
         let reading = self.let_in(caller, workspace, Right::Write).await?;
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
         let spooled = self.whole_of(&mut came, &id).await?;

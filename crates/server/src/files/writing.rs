@@ -88,6 +88,8 @@ pub struct Put {
     pub condition: Condition,
     /// When it was modified.
     pub modified: Timestamp,
+    /// The upload that brings it: what is given up while it is cut and stored is not put.
+    pub upload: Option<OpId>,
 }
 
 impl App {
@@ -154,8 +156,7 @@ impl App {
             }
             let plan = |view: &View| {
                 check(view.find(&put.path).as_ref())?;
-                let file = NewFile { content: content.clone(), modified: put.modified };
-                changes::put_file(view, &put.path, &put.condition, &file, self.new_node())
+                self.plan_of_put(view, put, &content)
             };
             match self.apply_with(reading, packs, plan).await? {
                 Attempt::Done(applied) => return Ok(applied),
@@ -163,6 +164,18 @@ impl App {
             }
         }
         Err(busy(&put.path.to_string()))
+    }
+
+    /// Plans to put a file whose content is stored.
+    ///
+    /// # Errors
+    /// As [`changes::put_file`]; [`ServerError::NotFound`] where its upload was given up.
+    pub(super) fn plan_of_put(&self, view: &View, put: &Put, content: &Content) -> Result<Plan> {
+        if let Some(upload) = &put.upload {
+            self.files.uploads.check_wanted(upload)?;
+        }
+        let file = NewFile { content: content.clone(), modified: put.modified };
+        changes::put_file(view, &put.path, &put.condition, &file, self.new_node())
     }
 
     /// Carries out a plan that needs no new packs.

@@ -150,6 +150,20 @@ async fn uploads_are_of_one_account_end_and_are_bounded() {
 }
 
 #[tokio::test]
+async fn what_a_device_has_begun_ends_when_it_is_signed_out() {
+    let (server, device, genesis) = place().await;
+    let other = server.device("ada").await;
+    let (of_this, of_other) =
+        (begin(&device, &genesis, "a").await, begin(&other, &genesis, "b").await);
+    let (status, _) =
+        read_json(device.request(Method::POST, "/logout").send().await.unwrap()).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    for (upload, left) in [(of_this, StatusCode::NOT_FOUND), (of_other, StatusCode::OK)] {
+        assert_eq!(ask(&other, &genesis, (Method::GET, &upload), &[], vec![]).await.0, left);
+    }
+}
+
+#[tokio::test]
 async fn server_stops_while_an_upload_is_under_way_and_somebody_listens() {
     let (server, device, genesis) = place().await;
     let upload = begin(&device, &genesis, "a").await;

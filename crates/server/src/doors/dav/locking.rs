@@ -185,7 +185,7 @@ fn owner_of(body: &Element) -> Result<String> {
 async fn make_empty<T: FileTree>(dav: &Dav<T>) -> Result<()> {
     let body = Spool::begin_file(dav.tree.spools()).await?.finish().await?;
     let modified = dav.tree.clock().now();
-    let put = Put { path: dav.path.clone(), condition: Condition::Absent, modified };
+    let put = Put { path: dav.path.clone(), condition: Condition::Absent, modified, upload: None };
     dav.tree.put(&put, &body).await.map(drop)
 }
 

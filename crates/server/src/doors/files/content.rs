@@ -244,7 +244,7 @@ pub(crate) fn put_of(now: Timestamp, path: RelativePath, headers: &HeaderMap) ->
         });
     }
     let modified = modified_of(headers)?.unwrap_or(now);
-    Ok(Put { path, condition: condition_of(headers)?, modified })
+    Ok(Put { path, condition: condition_of(headers)?, modified, upload: None })
 }
 
 /// Compares a body with the checksum that its sender named.

@@ -26,7 +26,7 @@ async fn file_whose_folder_is_shared_at_the_same_moment_lies_nowhere_else() {
     app.committer.commit(CommitRequest { caller: other, workspace, commit }, drop).await.unwrap();
     let body = Spool::begin(&app.files.spools).await.unwrap().finish().await.unwrap();
     let modified = Timestamp::default();
-    let put = Put { path: path("d/x"), condition: Condition::Any, modified };
+    let put = Put { path: path("d/x"), condition: Condition::Any, modified, upload: None };
     let go = async {
         test.until_waiting(2).await;
         drop(writing);
