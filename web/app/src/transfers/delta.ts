@@ -14,6 +14,7 @@ import {
   type DeltaPut,
   type Node,
   type SynclineClient,
+  type Upload,
 } from '@syncline/api';
 import type { Core, Delta, Sendable } from '@syncline/core';
 import { loadCore } from '../core.ts';
@@ -67,11 +68,10 @@ export async function sendDelta(
   }
 }
 
-/** Whatever the core cannot do, the file can be sent without it. Only a passing failure of the way there is tried again. */
+/** Whatever the core cannot do, the file can be sent without it. A passing failure is tried again, and most problems are told. */
 function canDoWithout(error: unknown): boolean {
-  return error instanceof ProblemError
-    ? WHOLE_INSTEAD.includes(error.code) && !isPassing(error)
-    : !isPassing(error);
+  if (isPassing(error)) return false;
+  return !(error instanceof ProblemError) || WHOLE_INSTEAD.includes(error.code);
 }
 
 /** The version that is there, and what is known of it: maybe nothing yet. */
@@ -185,9 +185,10 @@ async function postInPieces(
   const { workspace, path } = job;
   const { signal } = put;
   const digest = hexOf(await delta.nameOf(body));
+  let begun: Upload | undefined;
   if (job.delta?.digest !== digest) {
     await giveUpDelta(client, job, hooks);
-    const begun = await client.beginUpload(workspace, path, signal);
+    begun = await client.beginUpload(workspace, path, signal);
     job.delta = { upload: begun.id, session, digest };
     hooks.onBegun?.({ delta: job.delta });
   }
@@ -195,7 +196,7 @@ async function postInPieces(
   const onConfirmed = (offset: number) => hooks.onConfirmed?.(offset);
   const asking = () => askState(client, workspace, upload, hooks.wait, signal);
   try {
-    await sendPieces(client, workspace, await asking(), body, onConfirmed, signal);
+    await sendPieces(client, workspace, begun ?? (await asking()), body, onConfirmed, signal);
     const answer = await putUpload(() => commitDelta(client, workspace, upload, put), asking);
     job.delta = null;
     return answer;
