@@ -10,7 +10,7 @@ export const MARK = `"'><img src=x onerror="window.broken=1">{{broken}}\${broken
 export const NAME = `${MARK}.txt`;
 
 /** Nothing has become of a name but text. */
-async function expectUnbroken(page: Page, view: string): Promise<void> {
+export async function expectNothingRun(page: Page, view: string): Promise<void> {
   const found = await page.evaluate(() => ({
     isBroken: 'broken' in window,
     elements: document.querySelectorAll('img[src="x"], [onerror], [onload], script:not([src])')
@@ -22,12 +22,12 @@ async function expectUnbroken(page: Page, view: string): Promise<void> {
 /** The name is there to be read, and nothing has become of it. */
 export async function expectText(page: Page, view: string): Promise<void> {
   await expect(page.getByText(MARK).filter({ visible: true }).first(), view).toBeVisible();
-  await expectUnbroken(page, view);
+  await expectNothingRun(page, view);
 }
 
 /** A part of a page says this in so many letters, and nothing has become of it. */
 export async function expectSaid(part: Locator, text: string, view: string): Promise<void> {
   await expect(part.first(), view).toBeVisible();
   await expect(part.first(), view).toContainText(text);
-  await expectUnbroken(part.page(), view);
+  await expectNothingRun(part.page(), view);
 }

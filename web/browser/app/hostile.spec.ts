@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SynclineClient } from '@syncline/api';
-import { expectText, MARK, NAME } from '../hostile.ts';
+import { expectNothingRun, expectSaid, expectText, MARK, NAME } from '../hostile.ts';
 import { Listening } from '../listening.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
@@ -136,6 +136,31 @@ test('names of a synced folder and of an encrypted workspace are text, too', asy
   await row(page, NAME).dblclick();
   await expect(page.getByRole('dialog').getByText('inside')).toBeVisible();
   await expectText(page, 'a preview of it');
+});
+
+test('names of a file that was not finished, and of workspaces that the lab may use, are text', async ({
+  page,
+}) => {
+  await signIn(page, server, 'ada');
+  await page.goto(`${server.url}/#/lab`);
+  const choice = page.getByRole('option', { name: MARK, exact: true });
+  await expect(choice).toHaveText(MARK);
+  await page.getByRole('combobox').filter({ has: choice }).selectOption(MARK);
+  await expectNothingRun(page, 'the lab');
+
+  await page.goto(`${server.url}/#/w/${workspace}`);
+  await page.route('**/uploads/*', (route) =>
+    route.request().method() === 'PATCH' ? undefined : route.continue(),
+  );
+  const name = `late ${NAME}`;
+  const buffer = Buffer.alloc(5 * 1024 * 1024);
+  const picker = page.locator('main input[type=file]').first();
+  await picker.setInputFiles({ name, mimeType: 'text/plain', buffer });
+  const tray = page.getByRole('region', { name: 'Transfers' });
+  await expectSaid(tray, name, 'a file on its way');
+  await page.reload();
+  await expect(tray).toContainText('1 file was not finished.');
+  await expectSaid(tray, name, 'a file that was not finished');
 });
 
 test('pages and drawings behind a link are saved and never opened, whoever asks for them', async ({
