@@ -1,4 +1,4 @@
-// How much memory the process of a page takes, or all those of the browser, as the system counts it.
+// How much memory a process takes, that of a page, or all those of the browser, as the system counts it.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
@@ -8,7 +8,13 @@ function read(id: number, field: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
 }
 
-/** Begins to watch; `grown` says how many bytes more the process had at its highest since then. */
+/** Begins to watch a process; `grown` says how many bytes more it had at its highest since then. */
+export function processMemory(id: number): { grown: () => number } {
+  const growths = watch([id]);
+  return { grown: () => growths()[0] ?? 0 };
+}
+
+/** The same for the process of a page. */
 export async function rendererMemory(page: Page): Promise<{ grown: () => number }> {
   const processes = await processesOf(page);
   const renderers = processes.filter(({ type }) => type === 'renderer').map(({ id }) => id);

@@ -38,6 +38,11 @@ export class RealServer {
   #process: ChildProcess | undefined;
   #port = 0;
 
+  /** The process of the server. */
+  get id(): number {
+    return this.#process?.pid ?? 0;
+  }
+
   /** Starts the server. */
   static async start(): Promise<RealServer> {
     const server = new RealServer();

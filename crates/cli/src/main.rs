@@ -5,7 +5,7 @@
 //!
 //! Reading order: `arguments` (the words), `commands` (the verbs), `connect` (from a folder to an engine), `home` and
 //! `folder` (what is remembered), `claim` (who may change it), `gateway` (a folder for other programs), `stores` and `server_client` (where workspaces live), `provider` and `browser` (who somebody is elsewhere),
-//! `error`, `report`, `ui`, `progress`, `interrupt`, `text`, `context`, `system`.
+//! `error`, `report`, `ui`, `progress`, `interrupt`, `text`, `context`, `system`, `allocator`.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use crate::error::{CommandError, Result};
 use crate::system::{SystemClock, SystemRandom, Variables};
 use crate::ui::Ui;
 
+mod allocator;
 mod arguments;
 mod attendance;
 mod away;

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::interrupt::Interrupts;
 use crate::text::parse_size;
-use crate::{sealed, ui};
+use crate::{allocator, sealed, ui};
 
 mod supervise;
 
@@ -66,6 +66,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     if is_open && options.tls.is_none() {
         context.ui.note("no TLS: use it on a network that you trust, or through a tunnel");
     }
+    allocator::bound_arenas();
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = threads.map_err(|error| {
         CommandError::new(Code::Defect, "no threads can be started").cause(error)
