@@ -183,6 +183,17 @@ test('pages and drawings behind a link are saved and never opened, whoever asks 
   const at = `${server.url}/api/v1/workspaces/${workspace}/files/${encodeURIComponent(MARK)}/page.html`;
   expect((await page.goto(at))?.status()).toBe(401);
   expect(await page.title()).not.toBe('broken');
+  // Whoever tells a browser the password that WebDAV asks for has the files saved as well, whatever they are called.
+  const known = { username: 'ada', password: PASSWORD };
+  const drive = await (await browser.newContext({ httpCredentials: known })).newPage();
+  const root = `${server.url}/dav/${encodeURIComponent(MARK)}/${encodeURIComponent(MARK)}`;
+  for (const name of Object.keys(FILES)) {
+    const download = drive.waitForEvent('download');
+    await drive.goto(`${root}/${name}`).catch(() => null);
+    expect((await download).suggestedFilename()).toBe(name);
+  }
+  expect(await drive.title()).not.toBe('broken');
+  await drive.context().close();
   await stranger.close();
 });
 
