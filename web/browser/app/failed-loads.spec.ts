@@ -7,11 +7,17 @@ import { inEveryLook, openWorkspace, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
 let server: RealServer;
+let link: string;
 
 test.beforeAll(async () => {
   server = await RealServer.start();
   server.addUser('ada');
-  server.addWorkspace('ada', 'Notes', { 'plan.txt': 'first' });
+  server.addWorkspace('ada', 'Notes', { 'plan.txt': 'first', 'inner/a.txt': 'inside' });
+  const ada = await server.client('ada');
+  const workspace = (await ada.workspaces())[0]?.id ?? '';
+  await ada.putFile(workspace, 'plan.txt', new Blob(['second']));
+  const wanted = { params: { workspace }, body: { path: 'inner' } };
+  link = (await ada.call('POST /workspaces/{workspace}/links', wanted)).secret ?? '';
 });
 
 test.afterAll(() => server.end());
@@ -47,6 +53,24 @@ async function openVersions(page: Page): Promise<Locator> {
   return page.getByRole('complementary').filter({ hasText: 'plan.txt' });
 }
 
+async function openPreview(page: Page): Promise<Locator> {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await row(page, 'plan.txt').click();
+  await page.keyboard.press('Enter');
+  return page.getByRole('dialog');
+}
+
+async function openComparison(page: Page): Promise<Locator> {
+  const versions = await openVersions(page);
+  await versions.getByRole('button', { name: 'Compare: Version 1' }).click();
+  return page.getByRole('dialog');
+}
+
+async function openLink(page: Page): Promise<Locator> {
+  await page.goto(`${server.url}/#/s/${link}`);
+  return page.getByRole('main');
+}
+
 const FAILING: Record<string, Failing> = {
   devices: {
     address: '**/api/v1/devices',
@@ -65,6 +89,13 @@ const FAILING: Record<string, Failing> = {
   },
   links: { address: '**/links', open: openShare, wanted: /No links yet/ },
   versions: { address: '**/versions/**', open: openVersions, wanted: /Version 1/ },
+  'the bytes of a file': { address: '**/files/plan.txt*', open: openPreview, wanted: /second/ },
+  'the bytes of two versions': {
+    address: '**/files/plan.txt*',
+    open: openComparison,
+    wanted: /first/,
+  },
+  'the files behind a link': { address: '**/public/**', open: openLink, wanted: /a\.txt/ },
 };
 
 for (const [name, { address, open, wanted }] of Object.entries(FAILING)) {
@@ -83,7 +114,7 @@ for (const [name, { address, open, wanted }] of Object.entries(FAILING)) {
     // It fails again: what is wrong stays.
     const before = asked;
     await place.getByRole('button', { name: 'Try again' }).press('Enter');
-    await expect.poll(() => asked).toBe(before + 1);
+    await expect.poll(() => asked).toBeGreaterThan(before);
     await expect(fault(place)).toBeVisible();
     await page.unroute(address);
     await place.getByRole('button', { name: 'Try again' }).press('Enter');
@@ -104,4 +135,23 @@ test('where the members do not come, it is said, and asked again when somebody w
   await dialog.getByRole('button', { name: 'Try again' }).first().press('Enter');
   await expect(dialog.getByText('Nobody else may use this workspace.')).toBeVisible();
   await expect(fault(dialog)).toHaveCount(0);
+});
+
+test('where the folders to move to do not come, it is said, and asked again when somebody wants it', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await row(page, 'plan.txt').click();
+  await page.route('**/folders', (route) => route.abort());
+  await page.keyboard.press('Alt+m');
+  const dialog = page.getByRole('dialog');
+  await expect(fault(dialog)).toBeVisible();
+  await inEveryLook(page, () => expectAccessible(page));
+  await dialog.getByRole('button', { name: 'Try again' }).press('Enter');
+  await expect(fault(dialog)).toBeVisible();
+  await page.unroute('**/folders');
+  await dialog.getByRole('button', { name: 'Try again' }).press('Enter');
+  await expect(dialog.getByRole('button', { name: 'inner' })).toBeVisible();
+  await expect(fault(dialog)).toHaveCount(0);
+  await expect(dialog.getByRole('group')).toBeFocused();
 });
