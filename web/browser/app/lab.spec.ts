@@ -206,7 +206,7 @@ test('where a light fingerprint has let something pass, the exchange is done aga
 test('the server never has a file of which a delta comes in its memory, by whatever method', async ({
   page,
 }) => {
-  test.setTimeout(180_000);
+  test.setTimeout(300_000);
   const MIB = 1024 * 1024;
   const LENGTH = 320 * MIB;
   const methods = ['oursList', 'webR2syncPlus', 'webR2sync', 'webRsyncPlus'];
