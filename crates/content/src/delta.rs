@@ -35,7 +35,7 @@ mod version_sketch;
 
 pub use ask::answer_sums;
 pub use assemble::{Assembled, ChunkAssembler, MadeChunk};
-pub use assembly::{Finished, Verified};
+pub use assembly::{CopiedPart, Finished, Verified, VersionSink};
 pub use base::{BaseVersion, ChunkTable, SKETCHED_SIZE_MAX};
 pub use chunks::{ChunkClient, DeltaPart};
 pub(crate) use chunks::{Following, follow};

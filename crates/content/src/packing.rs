@@ -6,6 +6,7 @@
 //! before, or follows from its size and from samples of it; every chunk that is claimed is in an emitted pack after
 //! [`FilePacker::finish`].
 
+mod copied;
 mod edited;
 mod inflated;
 mod pictures;
@@ -13,6 +14,7 @@ mod streamed;
 
 use std::io::Read;
 
+pub use copied::VersionCut;
 pub use inflated::{Kept, KeptBuilder};
 use model::{ChunkId, ChunkRef, Content};
 pub use streamed::FileCut;

@@ -4,9 +4,7 @@
 //! and matches, literals and answer. The client reads the new version once to sum it up and again where the server lacks
 //! bytes; what it sends are whole blocks.
 
-use std::io::Write;
-
-use super::assembly::{Assembly, Finished};
+use super::assembly::{Assembly, Finished, VersionSink};
 use super::error::DeltaError;
 use super::message::{
     DeltaMessage, Literals, MatchRun, Opening, PART_LENGTH, SessionSums, WholeFile,
@@ -113,6 +111,7 @@ impl ReverseClient {
 }
 
 /// The side that has the old version.
+#[derive(Debug, Clone)]
 pub struct ReverseServer {
     session: SessionId,
     layout: BlockLayout,
@@ -176,7 +175,7 @@ impl ReverseServer {
         &mut self,
         message: &[u8],
         old: &mut dyn RangedSource,
-        out: &mut dyn Write,
+        out: &mut dyn VersionSink,
     ) -> Result<Option<Finished>, DeltaError> {
         let message = DeltaMessage::decode(message)?;
         let DeltaMessage::Literals(literals) = message else {

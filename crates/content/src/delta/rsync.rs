@@ -3,9 +3,7 @@
 //! Paper, section 3.1 and Figure 1; section 4 for the variant with the optimisations at the client. Two round trips: open and
 //! sums, recipe and answer. The client has the work, the server little.
 
-use std::io::Write;
-
-use super::assembly::{Assembly, Finished};
+use super::assembly::{Assembly, Finished, VersionSink};
 use super::error::DeltaError;
 use super::message::{
     Answer, DeltaMessage, MESSAGE_STEPS_MAX, Opening, PART_LENGTH, Recipe, RecipeStep, SessionSums,
@@ -182,6 +180,7 @@ impl<F> RecipeWriter<F> {
 }
 
 /// The side that has the old version.
+#[derive(Debug, Clone)]
 pub struct RsyncServer {
     session: SessionId,
     layout: BlockLayout,
@@ -220,7 +219,7 @@ impl RsyncServer {
         &mut self,
         message: &[u8],
         old: &mut dyn RangedSource,
-        out: &mut dyn Write,
+        out: &mut dyn VersionSink,
     ) -> Result<Option<Finished>, DeltaError> {
         let message = DeltaMessage::decode(message)?;
         let DeltaMessage::Recipe(recipe) = message else {

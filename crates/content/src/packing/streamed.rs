@@ -16,10 +16,10 @@ use crate::manifest::ManifestBuilder;
 
 /// A file that is cut while its bytes come in pieces.
 pub struct FileCut {
-    chunker: Box<dyn Chunker>,
+    pub(super) chunker: Box<dyn Chunker>,
     manifest: ManifestBuilder,
     /// Bytes whose chunk is not complete.
-    rest: Vec<u8>,
+    pub(super) rest: Vec<u8>,
     edit: Option<Edit>,
 }
 
@@ -76,20 +76,34 @@ impl<S: PackSink> FilePacker<S> {
     }
 
     fn pack_rest(&mut self, cut: &mut FileCut, end_of_input: bool) -> Result<(), S::Error> {
-        let FileCut { chunker, manifest, rest, edit } = cut;
         let mut start = 0;
-        while let Some(length) = chunker.cut(&rest[start..], end_of_input) {
-            let bytes = &rest[start..start + length];
-            let chunk = ChunkRef { id: self.namer.name(bytes), length: length as u32 };
-            match edit {
-                Some(edit) => self.pack_next(edit, chunk, bytes)?,
-                None => self.pack_chunk(chunk, bytes)?,
-            }
-            manifest.push(chunk, &mut |list, bytes| self.store_list(list, bytes))?;
+        while let Some(length) = cut.chunker.cut(&cut.rest[start..], end_of_input) {
+            self.pack_cut(cut, start, length)?;
             start += length;
         }
-        rest.drain(..start);
+        cut.rest.drain(..start);
         Ok(())
+    }
+
+    /// Packs the chunk that has so many of the bytes whose chunk was not complete, from `start` on.
+    pub(super) fn pack_cut(
+        &mut self,
+        cut: &mut FileCut,
+        start: usize,
+        length: usize,
+    ) -> Result<(), S::Error> {
+        let bytes = &cut.rest[start..start + length];
+        let chunk = ChunkRef { id: self.namer.name(bytes), length: length as u32 };
+        match &mut cut.edit {
+            Some(edit) => self.pack_next(edit, chunk, bytes)?,
+            None => self.pack_chunk(chunk, bytes)?,
+        }
+        self.push_kept(cut, chunk)
+    }
+
+    /// Puts a chunk that is in a pack into the list of a file.
+    pub(super) fn push_kept(&mut self, cut: &mut FileCut, chunk: ChunkRef) -> Result<(), S::Error> {
+        cut.manifest.push(chunk, &mut |list, bytes| self.store_list(list, bytes))
     }
 
     fn pack_next(

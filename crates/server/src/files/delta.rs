@@ -13,18 +13,17 @@ use std::sync::Arc;
 use content::ChunkSizes;
 use content::chunker::average_for;
 use content::delta::{
-    ChunkTable, DeltaError, Envelope, MESSAGE_LENGTH_MAX, MESSAGE_STEPS_MAX, MessageKind, Plain,
-    answer_sums, answer_symbols,
+    ChunkTable, DeltaError, Envelope, MessageKind, Plain, answer_sums, answer_symbols,
 };
 use content::{ContentError, ContentStep, ContentWalk};
 use model::{ChunkRef, Content, WorkspaceId};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::Spooled;
 use super::opened::OpenRecords;
 use super::packs::damaged_content;
 use super::views::{Reading, ViewGuard};
 use super::writing::{Applied, Attempt, Put, TRIES, busy};
-use super::{Spool, Spooled};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::blocking;
@@ -49,10 +48,6 @@ const BASE_CHUNK_WEIGHT: u64 = 128;
 
 /// How many bytes of memory work on a delta takes beside the chunk lists: a message, what was read of it, a record.
 const WORK_WEIGHT: u64 = 4 * 1024 * 1024;
-
-/// How many bytes of memory the steps of a message take: those that it may have at most, and for each byte of it, since a step has three.
-const STEPS_WEIGHT_MAX: u64 = MESSAGE_STEPS_MAX * 96;
-const STEP_BYTE_WEIGHT: u64 = 32;
 
 /// What became of a delta.
 #[derive(Debug)]
@@ -170,9 +165,11 @@ impl App {
         let first = blocking::piece(move || Frames::of(&first).only_first()).await??;
         let envelope = Envelope::of(&first).map_err(|error| refused(error, put))?;
         match envelope.kind {
-            MessageKind::Chunks => self.take_chunks(reading, put, body).await,
+            MessageKind::Chunks => self.make_version(reading, put, body, None).await,
             MessageKind::Recipe | MessageKind::Literals => {
-                self.go_on(reading, put, body, envelope).await
+                let (whose, now) = ((reading.caller, reading.workspace), self.clock.elapsed());
+                let session = self.files.sessions.take(whose, envelope.session, &put.path, now)?;
+                self.make_version(reading, put, body, Some(session)).await
             }
             MessageKind::Open
             | MessageKind::NewSums
@@ -199,43 +196,42 @@ impl App {
         Ok((base, view))
     }
 
-    /// Takes a delta of our own method.
-    async fn take_chunks(
+    /// Makes a new version of the messages of a body, which go on with a session or are a delta of our own method, and commits it.
+    async fn make_version(
         self: &Arc<Self>,
         mut reading: Reading,
         put: &Put,
         body: &Spooled,
+        session: Option<Session>,
     ) -> Result<DeltaAnswer> {
         for attempt in 0..TRIES {
             if attempt > 0 {
                 reading = self.let_in(reading.caller, reading.workspace, Right::Write).await?;
             }
             let (base, view) = self.base_of(reading, put).await?;
+            if session.as_ref().is_some_and(|session| session.content != base.content) {
+                return Err(wrong_base(put));
+            }
             let is_indexed = view.places().unindexed().is_empty();
             drop(view);
             if !is_indexed {
                 self.index_packs(reading).await?;
             }
             let (table, _memory) = self.chunk_table_for(reading, &base.content).await?;
-            let chunks_max = assembling::chunks_max(&table, body.length);
-            let chunks = chunks_max as u64 * assembling::CHUNK_WEIGHT;
-            let steps = body.length.saturating_mul(STEP_BYTE_WEIGHT).min(STEPS_WEIGHT_MAX);
-            let message = body.length.min(MESSAGE_LENGTH_MAX as u64) * 2;
-            let work = WORK_WEIGHT + chunks + message + steps;
-            let _working = self.memory_for_body(work).await?;
             let assembling = Assembling {
                 old: PackedVersion::new(Arc::clone(self), reading, table.clone()),
                 workspace: base.plain.workspace(),
                 table,
-                chunks_max,
                 body: body.clone(),
+                side: session.as_ref().map(|session| session.side.clone()),
             };
+            let _working = self.memory_for_body(assembling.weight()).await?;
             let view = self.view_of(reading).await?;
             let assemble = move |packing| assembling.run(packing);
             let (assembled, packs) = self.fill_packs(reading, view, assemble).await?;
             let content = match assembled.map_err(|error| error.for_client(put))? {
                 Ok(content) => content,
-                Err(wanted) => return Ok(DeltaAnswer::Message(wanted)),
+                Err(answer) => return Ok(DeltaAnswer::Message(answer)),
             };
             let plan = |view: &View| {
                 base.check(put, view.find(&put.path).as_ref())?;
@@ -291,38 +287,6 @@ impl App {
             self.files.sessions.begin(whose, envelope.session, session, self.clock.elapsed())?;
         }
         Ok(answer)
-    }
-
-    /// Goes on with a session of the rsync family, to its end.
-    async fn go_on(
-        self: &Arc<Self>,
-        reading: Reading,
-        put: &Put,
-        body: &Spooled,
-        envelope: Envelope,
-    ) -> Result<DeltaAnswer> {
-        let (whose, now) = ((reading.caller, reading.workspace), self.clock.elapsed());
-        let session = self.files.sessions.take(whose, envelope.session, &put.path, now)?;
-        let (base, view) = self.base_of(reading, put).await?;
-        drop(view);
-        if base.content != session.content {
-            return Err(wrong_base(put));
-        }
-        let (table, _memory) = self.chunk_table_for(reading, &base.content).await?;
-        let _working = self.memory_for_body(WORK_WEIGHT).await?;
-        let mut old = PackedVersion::new(Arc::clone(self), reading, table);
-        let (body, mut new) = (body.clone(), Spool::begin(&self.files.spools).await?);
-        let work = move || session.side.run(&body, &mut old, &mut new).map(|done| (done, new));
-        let (finished, new) =
-            blocking::stretch(work).await?.map_err(|error| error.for_client(put))?;
-        if finished.verified.is_none() {
-            return Ok(DeltaAnswer::Message(finished.answer));
-        }
-        let new = new.finish().await?;
-        let check = |found: Option<&FileNode>| base.check(put, found);
-        let (caller, workspace) = whose;
-        let applied = self.put_file_after(caller, workspace, put, &new, check).await?;
-        Ok(DeltaAnswer::Put(applied))
     }
 }
 

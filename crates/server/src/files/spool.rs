@@ -214,28 +214,6 @@ impl Spool {
     }
 }
 
-/// Keeps what is made here instead of received. It blocks, and its length is for the writer to bound.
-impl Write for Spool {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.keep(bytes) {
-            Write::flush(self)?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        if self.memory.len() > MEMORY_MAX {
-            let file = match &mut self.file {
-                Some(file) => file,
-                none => none.insert(tempfile::tempfile_in(&self.aside)?),
-            };
-            file.write_all(&self.memory)?;
-            self.memory.clear();
-        }
-        Ok(())
-    }
-}
-
 pub(super) fn failed(error: &std::io::Error) -> ServerError {
     ServerError::Storage {
         text: format!("a file that is being received cannot be kept aside: {error}"),
@@ -253,7 +231,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = Spool::begin(&Spools::new(folder.path().to_owned())).await.unwrap();
         let bytes: Vec<u8> = (0..3 * MEMORY_MAX).map(|at| (at % 251) as u8).collect();
-        spool.write_all(&bytes).unwrap();
+        for part in bytes.chunks(MEMORY_MAX / 2) {
+            spool.push(Bytes::copy_from_slice(part)).await.unwrap();
+        }
         let spooled = spool.finish().await.unwrap();
         assert!(matches!(spooled.source, Source::File(_)));
         let (mut one, mut other) = (spooled.read(), spooled.read());

@@ -126,21 +126,6 @@ impl App {
         put: &Put,
         body: &Spooled,
     ) -> Result<Applied> {
-        self.put_file_after(caller, workspace, put, body, |_| Ok(())).await
-    }
-
-    /// Puts a file if `check` lets what is there then be replaced.
-    ///
-    /// # Errors
-    /// As [`Self::put_file`]; those of `check`.
-    pub(super) async fn put_file_after(
-        self: &Arc<Self>,
-        caller: Caller,
-        workspace: WorkspaceId,
-        put: &Put,
-        body: &Spooled,
-        check: impl Fn(Option<&FileNode>) -> Result<()>,
-    ) -> Result<Applied> {
         for _ in 0..TRIES {
             // Nothing is stored for who is refused anyway.
             let reading = self.let_put(caller, workspace, put).await?;
@@ -154,10 +139,7 @@ impl App {
             if let Some(checksums) = &body.checksums {
                 self.files.checksums.note(content_key(&content), checksums.clone());
             }
-            let plan = |view: &View| {
-                check(view.find(&put.path).as_ref())?;
-                self.plan_of_put(view, put, &content)
-            };
+            let plan = |view: &View| self.plan_of_put(view, put, &content);
             match self.apply_with(reading, packs, plan).await? {
                 Attempt::Done(applied) => return Ok(applied),
                 Attempt::Lost | Attempt::Fenced => {}

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use content::delta::{
     DeltaError, Finished, MessageKind, Plain, RangedSource, ReverseServer, RsyncServer, SessionId,
+    VersionSink,
 };
 use model::{Content, DeviceId, RelativePath, WorkspaceId};
 use parking_lot::Mutex;
@@ -15,7 +16,7 @@ use parking_lot::Mutex;
 use super::{Failure, Frames, PackedVersion};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::files::{Spool, Spooled};
+use crate::files::Spooled;
 use crate::limits::{DELTA_SESSION_LIFE, DELTA_SESSIONS_MAX, DELTA_SESSIONS_OF_ACCOUNT_MAX};
 use crate::metadata::AccountId;
 
@@ -118,6 +119,7 @@ fn check_counts(all: usize, of_account: usize) -> Result<()> {
 }
 
 /// The server's side of an exchange.
+#[derive(Debug, Clone)]
 pub(super) enum Side {
     Rsync(Box<RsyncServer>),
     Reverse(Box<ReverseServer>),
@@ -140,12 +142,12 @@ impl Side {
         }
     }
 
-    /// Takes the other messages of the client, all of them, and writes the new version.
+    /// Takes the other messages of the client, all of them, and gives out the new version.
     pub(super) fn run(
         mut self,
         body: &Spooled,
         old: &mut PackedVersion,
-        new: &mut Spool,
+        new: &mut dyn VersionSink,
     ) -> Result<Finished, Failure> {
         let mut frames = Frames::of(body);
         while let Some(message) = frames.next()? {
