@@ -39,7 +39,7 @@ pub use assembly::{CopiedPart, Finished, Verified, VersionSink};
 pub use base::{BaseVersion, ChunkTable, SKETCHED_SIZE_MAX};
 pub use chunks::{ChunkClient, DeltaPart};
 pub(crate) use chunks::{Following, follow};
-pub use envelope::{Envelope, MessageKind};
+pub use envelope::{Envelope, MessageKind, body_of};
 pub use error::DeltaError;
 pub(crate) use features::FeatureFinder;
 pub use features::{Features, most_alike, most_like};

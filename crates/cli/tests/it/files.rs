@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use content::WorkspaceContentKeys;
-use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId};
+use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId, body_of};
 use content::documents::photograph;
 use model::codec::decode_message;
 use model::{Genesis, Mode};
@@ -86,15 +86,13 @@ impl Visitor {
         let base = ChunkClient::survey(&keys, 256 << 10, &mut &*old).unwrap();
         let session = SessionId::from_bytes(*noise(16).first_chunk().unwrap());
         let mut client = ChunkClient::new(&keys, plain.workspace(), session);
-        let mut body = Vec::new();
+        let mut parts = Vec::new();
         let deliver = |part: DeltaPart| {
-            let message = part.into_message(plain)?;
-            body.extend((message.len() as u32).to_le_bytes());
-            body.extend(message);
+            parts.push(part.into_message(plain)?);
             Ok::<_, DeltaError>(())
         };
         client.send_delta(&base, None, &mut &*new, deliver).unwrap();
-        self.ask(Method::POST, &format!("delta/{path}"), body).status()
+        self.ask(Method::POST, &format!("delta/{path}"), body_of(&parts)).status()
     }
 }
 

@@ -63,6 +63,16 @@ impl Envelope {
     }
 }
 
+/// Returns the body of a request with these messages, each behind its length in four bytes, little-endian.
+pub fn body_of(messages: &[Vec<u8>]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(messages.iter().map(|message| message.len() + 4).sum());
+    for message in messages {
+        body.extend_from_slice(&(message.len() as u32).to_le_bytes());
+        body.extend_from_slice(message);
+    }
+    body
+}
+
 #[cfg(test)]
 mod tests {
     use model::Genesis;

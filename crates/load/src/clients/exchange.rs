@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use content::WorkspaceContentKeys;
 use content::delta::{
     BaseVersion, ChunkClient, DeltaError, Plain, RangedSource, Reconciler, ReverseClient,
-    ReverseServer, SessionId, Tuning, answer_sums,
+    ReverseServer, SessionId, Tuning, answer_sums, body_of,
 };
 use model::codec::decode_message;
 use model::{Genesis, WorkspaceId};
@@ -191,7 +191,7 @@ impl Known {
                 let (plain, table) = (self.plain, kept.table());
                 let sums = answer_sums(plain, &self.keys, table, &question, &mut { pair.old })?;
                 base = reconciler.take_sums(base, &sums)?;
-                requests.push(message(framed(&[question]), &sums));
+                requests.push(message(body_of(&[question]), &sums));
             }
             let survey = reconciler.into_survey().context("it was of a survey")?;
             client = client.with_survey(survey);
@@ -206,7 +206,7 @@ impl Known {
             Ok::<_, DeltaError>(())
         })?;
         let (door, expected) = (Door::Delta, Expected::Stored);
-        requests.push(Request { door, body: framed(&parts), expected });
+        requests.push(Request { door, body: body_of(&parts), expected });
         Ok((requests, Some(client.into_base())))
     }
 
@@ -222,22 +222,12 @@ impl Known {
         if parts.is_empty() {
             bail!("a delta has at least one message");
         }
-        let (door, body, expected) = (Door::Delta, framed(&parts), Expected::Stored);
-        Ok(vec![message(framed(&[opening]), &matches), Request { door, body, expected }])
+        let (door, body, expected) = (Door::Delta, body_of(&parts), Expected::Stored);
+        Ok(vec![message(body_of(&[opening]), &matches), Request { door, body, expected }])
     }
 }
 
 fn message(body: Vec<u8>, answer: &[u8]) -> Request {
     let expected = Expected::Message(*blake3::hash(answer).as_bytes());
     Request { door: Door::Delta, body, expected }
-}
-
-/// Puts messages into a body, each behind its length.
-fn framed(messages: &[Vec<u8>]) -> Vec<u8> {
-    let mut body = Vec::with_capacity(messages.iter().map(|message| message.len() + 4).sum());
-    for message in messages {
-        body.extend_from_slice(&(message.len() as u32).to_le_bytes());
-        body.extend_from_slice(message);
-    }
-    body
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use commit_log::CommitLog;
 use content::delta::{
     BaseVersion, ChunkClient, ChunkTable, DeltaError, DeltaPart, Next, Plain, Reconciled,
-    Reconciler, ReverseClient, RsyncClient, SessionId, Tuning,
+    Reconciler, ReverseClient, RsyncClient, SessionId, Tuning, body_of,
 };
 use content::{PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
 use futures_util::StreamExt;
@@ -61,15 +61,6 @@ impl Answer {
 
 fn refused(status: u16, code: &str) -> (u16, String) {
     (status, code.to_owned())
-}
-
-/// Puts messages into a body.
-fn body_of(messages: &[Vec<u8>]) -> Vec<u8> {
-    let framed = messages.iter().flat_map(|message| {
-        let length = (message.len() as u32).to_le_bytes();
-        length.into_iter().chain(message.iter().copied())
-    });
-    framed.collect()
 }
 
 /// A delta of our own method.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use content::WorkspaceKeys;
-use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId};
+use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId, body_of};
 use model::Timestamp;
 
 use super::*;
@@ -64,15 +64,13 @@ impl Place {
         let (plain, keys) = (Plain::of(&self.test.home).unwrap(), keys.content().clone());
         let base = ChunkClient::survey(&keys, CHUNK_SIZE, &mut &*old).unwrap();
         let mut client = ChunkClient::new(&keys, self.workspace, SessionId::from_bytes([1; 16]));
-        let mut body = Vec::new();
+        let mut parts = Vec::new();
         let take = |part: DeltaPart| {
-            let message = part.into_message(plain)?;
-            body.extend((message.len() as u32).to_le_bytes());
-            body.extend(message);
+            parts.push(part.into_message(plain)?);
             Ok::<_, DeltaError>(())
         };
         client.send_delta(&base, None, &mut &*new, take).unwrap();
-        body
+        body_of(&parts)
     }
 }
 

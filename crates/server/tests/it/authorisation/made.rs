@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use content::WorkspaceKeys;
-use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId};
+use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId, body_of};
 use model::codec::encode_message;
 use model::{Action, Change, Commit, Fence, Genesis, Head, NodeId};
 use reqwest::{Method, RequestBuilder, StatusCode};
@@ -310,15 +310,13 @@ fn delta_of(home: &Genesis) -> Vec<u8> {
     let session = SessionId::from_bytes([1; 16]);
     let base = ChunkClient::survey(keys.content(), 16 << 10, &mut &b"content"[..]).unwrap();
     let mut client = ChunkClient::new(keys.content(), home.workspace(), session);
-    let mut body = Vec::new();
+    let mut parts = Vec::new();
     let frame = |part: DeltaPart| {
-        let message = part.into_message(Plain::of(home).unwrap())?;
-        body.extend((message.len() as u32).to_le_bytes());
-        body.extend(message);
+        parts.push(part.into_message(Plain::of(home).unwrap())?);
         Ok::<_, DeltaError>(())
     };
     client.send_delta(&base, None, &mut &b"another one"[..], frame).unwrap();
-    body
+    body_of(&parts)
 }
 
 /// Lets the caller lock the file, and returns what the lock is called, or something else where it cannot.
