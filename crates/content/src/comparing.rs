@@ -54,9 +54,7 @@ impl FileComparison {
     /// # Errors
     /// [`ContentError`].
     pub fn push(&mut self, piece: &[u8]) -> Result<(), ContentError> {
-        self.packer.push(&mut self.cut, piece)?;
-        drop(self.packer.take_lists());
-        Ok(())
+        self.packer.push(&mut self.cut, piece)
     }
 
     /// Tells whether the file is that version, once all pieces have come.

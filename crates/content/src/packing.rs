@@ -113,7 +113,8 @@ pub struct FilePacker<S> {
     list_writer: Option<PackWriter>,
     buffer: ChunkBuffer,
     chunker: Option<(u32, Box<dyn Chunker>)>,
-    lists: Vec<(ChunkId, Vec<u8>)>,
+    /// What [`Self::take_lists`] returns, if somebody is going to ask.
+    lists: Option<Vec<(ChunkId, Vec<u8>)>>,
     /// How many chunks were in packs already when they were to be packed.
     known: usize,
     sink: S,
@@ -137,10 +138,17 @@ impl<S: PackSink> FilePacker<S> {
             list_writer: None,
             buffer: ChunkBuffer::default(),
             chunker: None,
-            lists: Vec::new(),
+            lists: None,
             known: 0,
             sink,
         })
+    }
+
+    /// Keeps the chunk lists of files for who asks by [`Self::take_lists`]; they take 36 bytes of memory and more for each chunk.
+    #[must_use]
+    pub fn with_lists(mut self) -> Self {
+        self.lists = Some(Vec::new());
+        self
     }
 
     /// Lets records have at most so many bytes, as [`PackWriter::with_records`] says.
@@ -275,9 +283,9 @@ impl<S: PackSink> FilePacker<S> {
         manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
     }
 
-    /// Returns the chunk lists of the files since the last call, known ones among them.
+    /// Returns the chunk lists of the files since the last call, known ones among them, where they are kept ([`Self::with_lists`]).
     pub fn take_lists(&mut self) -> Vec<(ChunkId, Vec<u8>)> {
-        std::mem::take(&mut self.lists)
+        self.lists.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Emits what is left.
@@ -307,7 +315,9 @@ impl<S: PackSink> FilePacker<S> {
     }
 
     fn store_list(&mut self, list: ChunkRef, bytes: &[u8]) -> Result<(), S::Error> {
-        self.lists.push((list.id, bytes.to_vec()));
+        if let Some(lists) = &mut self.lists {
+            lists.push((list.id, bytes.to_vec()));
+        }
         if self.sink.claim(&list)? {
             let writer = match &mut self.list_writer {
                 Some(writer) => writer,

@@ -264,8 +264,6 @@ impl FileWriting {
         self.with_places(packs, |writing| {
             let mut cut = writing.take_cut()?;
             writing.packer.push(&mut cut, piece)?;
-            // Nobody asks for them here.
-            drop(writing.packer.take_lists());
             writing.cut = Some(cut);
             Ok(())
         })

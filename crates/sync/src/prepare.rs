@@ -199,7 +199,7 @@ impl Preparation {
             target: self.pack_target,
         };
         let sink = Sink { shared: self, emit };
-        let packer = FilePacker::new(self.keys.content(), &settings, sink)?;
+        let packer = FilePacker::new(self.keys.content(), &settings, sink)?.with_lists();
         let mut reader = Reader { shared: self, packer, whole: Vec::new(), sketch: None };
         let mut results = Vec::with_capacity(files.len());
         for file in files {

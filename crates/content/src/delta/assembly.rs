@@ -41,7 +41,7 @@ impl<W: Write> VersionSink for W {
     }
 }
 
-/// Bytes of the old version that the new one has, too; whatever is taken of them counts for the whole-file check.
+/// Bytes of the old version that the new one has, too; whatever is read of them counts for the whole-file check.
 pub struct CopiedPart<'a> {
     old: &'a mut dyn RangedSource,
     /// Where the rest of it lies that is not read, in bytes from the start of the old version.
@@ -69,7 +69,7 @@ impl<'a> CopiedPart<'a> {
         self.unread.start - (self.buffer.len() - self.taken) as u64..self.unread.end
     }
 
-    /// Takes the next bytes: at most `length_max` of them, and none only at the end.
+    /// Takes the next bytes: at most `length_max` of them, and none at the end.
     ///
     /// # Errors
     /// [`DeltaError::Read`].

@@ -1,9 +1,9 @@
 //! Cuts a version that is put together from parts of the version before and from new bytes.
 //!
 //! *Goals*: the work is that of the change: a chunk that was copied whole is neither cut nor named again, nor looked for in packs.
-//! *Invariants*: a chunk is taken over only where one begins, and where all that a chunker looks at was copied with it, so the chunks are
-//! those that cutting the version as a whole gives, if the version before was cut so; the bytes of the chunks are those of the version in
-//! any case.
+//! *Invariants*: a chunk is taken over only where one begins, where all that a chunker looks at was copied with it, and where it has a length
+//! that a chunker gives, so the chunks are those that cutting the version as a whole gives, if the version before was cut so. However that was
+//! cut, the bytes of the chunks are those of the version, and no chunk but the last is shorter than the shortest.
 
 use model::{ChunkRef, Content};
 
@@ -22,14 +22,17 @@ impl VersionCut {
     /// Returns the chunk that begins at `start` in the version before, if it is one of the new version, too, where the bytes up to `end` follow.
     fn kept(&self, start: u64, end: u64) -> Option<ChunkRef> {
         let number = self.before.chunk_at(start)?;
-        let chunk = self.before.chunks()[number];
-        let looked_at = (chunk.length as usize).max(self.file.chunker.sizes().max()) as u64;
-        (self.before.start(number) == start && end - start >= looked_at).then_some(chunk)
+        let (chunk, sizes) = (self.before.chunks()[number], self.file.chunker.sizes());
+        // Who commits a list may say any lengths in it.
+        let is_usual = (sizes.min()..=sizes.max()).contains(&(chunk.length as usize));
+        let has_all = self.before.start(number) == start && end - start >= sizes.max() as u64;
+        (is_usual && has_all).then_some(chunk)
     }
 }
 
 impl<S: PackSink> FilePacker<S> {
-    /// Begins a version; `before` is the one before, whose chunks are in packs that stay as long as nobody puts another in its place.
+    /// Begins a version; `before` is the one before, whose chunks are in packs. Whoever commits the new one must see to it that it takes the
+    /// place of no other than that: as long as that is there, its packs stay.
     ///
     /// # Errors
     /// [`ContentError::InvalidChunkSize`].
@@ -66,7 +69,7 @@ impl<S: PackSink> FilePacker<S> {
                 let length = chunk.length as usize;
                 cut.file.rest.drain(..length.min(pending));
                 part.skip(length.saturating_sub(pending) as u64)?;
-                self.push_kept(&mut cut.file, chunk)?;
+                self.enter(&mut cut.file, chunk)?;
                 continue;
             }
             if let Some(length) = cut.file.chunker.cut(&cut.file.rest, false) {

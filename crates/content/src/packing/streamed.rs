@@ -98,11 +98,11 @@ impl<S: PackSink> FilePacker<S> {
             Some(edit) => self.pack_next(edit, chunk, bytes)?,
             None => self.pack_chunk(chunk, bytes)?,
         }
-        self.push_kept(cut, chunk)
+        self.enter(cut, chunk)
     }
 
-    /// Puts a chunk that is in a pack into the list of a file.
-    pub(super) fn push_kept(&mut self, cut: &mut FileCut, chunk: ChunkRef) -> Result<(), S::Error> {
+    /// Enters a chunk into the list of a file.
+    pub(super) fn enter(&mut self, cut: &mut FileCut, chunk: ChunkRef) -> Result<(), S::Error> {
         cut.manifest.push(chunk, &mut |list, bytes| self.store_list(list, bytes))
     }
 

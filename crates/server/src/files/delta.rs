@@ -23,7 +23,7 @@ use super::Spooled;
 use super::opened::OpenRecords;
 use super::packs::damaged_content;
 use super::views::{Reading, ViewGuard};
-use super::writing::{Applied, Attempt, Put, TRIES, busy};
+use super::writing::{Applied, Attempt, Put, TRIES, busy, uncut};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::blocking;
@@ -46,7 +46,7 @@ use sessions::{Session, Side};
 /// About how many bytes of memory a chunk of the old version takes: in two tables, and while its list is read.
 const BASE_CHUNK_WEIGHT: u64 = 128;
 
-/// How many bytes of memory work on a delta takes beside the chunk lists: a message, what was read of it, a record.
+/// How many bytes of memory work on a delta takes beside chunk lists and messages: records, what was agreed on in a session.
 const WORK_WEIGHT: u64 = 4 * 1024 * 1024;
 
 /// What became of a delta.
@@ -96,9 +96,7 @@ fn refused(error: DeltaError, put: &Put) -> ServerError {
             ServerError::Invalid { what: "delta", reason: source.to_string() }
         }
         DeltaError::Content { source: ContentError::TooManyChunks { max } } => too_many_chunks(max),
-        DeltaError::Content { source } => {
-            ServerError::Invalid { what: "delta", reason: source.to_string() }
-        }
+        DeltaError::Content { source } => uncut(&source),
         error => ServerError::Invalid { what: "delta", reason: error.to_string() },
     }
 }

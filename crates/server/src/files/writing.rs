@@ -351,12 +351,7 @@ impl App {
             Ok::<_, ContentError>(content)
         };
         let (content, packs) = self.fill_packs(reading, view, cut).await?;
-        let content = content.map_err(|error| ServerError::Storage {
-            text: format!("a file that was received cannot be cut: {error}"),
-            is_full: false,
-            is_damage: false,
-        })?;
-        Ok((content, packs))
+        Ok((content.map_err(|error| uncut(&error))?, packs))
     }
 
     /// Runs a job that fills packs where it may block, and stores what it fills: beside it where that is much. It rests on `view`.
@@ -426,6 +421,15 @@ impl App {
         packs.named.push(reference);
         packs.indexes.push((pack.id, pack.index));
         Ok(())
+    }
+}
+
+/// Says that what was received cannot be cut and packed, which is nobody's fault who sent it.
+pub(super) fn uncut(error: &ContentError) -> ServerError {
+    ServerError::Storage {
+        text: format!("a file that was received cannot be cut: {error}"),
+        is_full: false,
+        is_damage: false,
     }
 }
 

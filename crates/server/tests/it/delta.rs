@@ -641,6 +641,50 @@ async fn methods_of_the_rsync_family_bring_the_same_versions() {
     assert_eq!(place.list("a").await, *base.table());
 }
 
+/// So much is new that packs of it are stored before the whole is compared.
+#[tokio::test]
+async fn long_version_of_the_rsync_family_is_put_as_a_whole_or_not_at_all() {
+    let place = Place::start().await;
+    let mut bytes = noise(8 << 20);
+    place.put("a", &bytes).await;
+    let old = bytes.clone();
+    bytes.splice(5_000_000..5_000_100, noise(3_000_000));
+    let used = place.device.get("/whoami").await.1["used_bytes"].as_u64().unwrap();
+    let quota = |bytes| Admin::open(place.server.data()).unwrap().set_quota("ada", bytes).unwrap();
+    let head = place.head().await;
+    for is_reverse in [false, true] {
+        quota(Some(used + 100_000));
+        let (full, _) = by_family(&place, is_reverse, Tuning::Plus, &bytes).await;
+        assert_eq!(full.refusal(), refused(507, "over_quota"));
+        quota(None);
+        assert_eq!(place.head().await, head);
+        assert!(place.read("a").await == old);
+    }
+    // The file changes while it is sent.
+    let session = SessionId::from_bytes(random());
+    let (mut client, sums) =
+        ReverseClient::begin(place.plain, session, Tuning::Plus, &mut &bytes[..]).unwrap();
+    let matches = place.send("a", body_of(&[sums]), &[]).await.bytes;
+    let (mut parts, mut changed) = (Vec::new(), bytes.clone());
+    changed[7_900_000] ^= 1;
+    let keep = |part| {
+        parts.push(part);
+        Ok::<_, DeltaError>(())
+    };
+    client.take_matches(&matches, &mut &changed[..], keep).unwrap();
+    let answer = place.send("a", body_of(&parts), &[]).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
+    assert!(client.take_answer(&answer.bytes).is_ok_and(|next| next != Next::Done));
+    assert_eq!(place.head().await, head);
+    assert!(place.read("a").await == old);
+    for is_reverse in [false, true] {
+        let (answer, _) = by_family(&place, is_reverse, Tuning::Plus, &bytes).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        assert!(place.read("a").await == bytes);
+        bytes.truncate(9_000_000);
+    }
+}
+
 #[tokio::test]
 async fn sessions_are_of_who_began_them_and_end() {
     let server = TestServer::start().await.stop().await;

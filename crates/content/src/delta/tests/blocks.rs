@@ -209,6 +209,67 @@ fn two_people_who_send_the_same_name_at_the_same_time_do_not_meet() {
     }
 }
 
+/// An old version that cannot be read for a while.
+struct Failing<'a> {
+    bytes: &'a [u8],
+    reads: usize,
+}
+
+impl RangedSource for Failing<'_> {
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        self.reads += 1;
+        if self.reads == 3 {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        self.bytes.read_at(offset, buffer)
+    }
+}
+
+/// Says that it has all of a part when it has a byte of it.
+#[derive(Default)]
+struct Careless;
+
+impl VersionSink for Careless {
+    fn literal(&mut self, _: &[u8]) -> Result<(), DeltaError> {
+        Ok(())
+    }
+
+    fn copied(&mut self, part: &mut CopiedPart<'_>) -> Result<(), DeltaError> {
+        part.next(1).map(drop)
+    }
+}
+
+#[test]
+fn what_failed_can_be_done_again_from_where_it_began_and_a_sink_that_leaves_something_fails() {
+    let old = random_bytes(1, 300_000);
+    let new = spliced(&old, 150_000, 10, b"what is new");
+    let (mut client, message) =
+        ReverseClient::begin(plain(), session(1), Tuning::Plus, &mut &new[..]).unwrap();
+    let (server, matches) =
+        ReverseServer::begin(plain(), &message, &mut &old[..], SIZE_MAX).unwrap();
+    let mut literals = Vec::new();
+    let keep = |message| {
+        literals.push(message);
+        Ok::<_, DeltaError>(())
+    };
+    client.take_matches(&matches, &mut &new[..], keep).unwrap();
+    let mut failing = Failing { bytes: &old, reads: 0 };
+    let mut out = Vec::new();
+    let failed = server.clone().take(&literals[0], &mut failing, &mut out);
+    assert!(matches!(failed, Err(DeltaError::Read { .. })), "{failed:?}");
+    assert!(out.len() < new.len());
+    out.clear();
+    let finished = server.clone().take(&literals[0], &mut failing, &mut out).unwrap().unwrap();
+    assert!(finished.verified.is_some() && out == new);
+    // All was read and summed up, and so the hash would be right.
+    let left = server.clone().take(&literals[0], &mut &old[..], &mut Careless);
+    assert!(matches!(left, Err(DeltaError::Write { .. })), "{left:?}");
+}
+
 /// A file of 6 GiB that is zero but for one stretch, and nowhere in memory.
 struct Sparse {
     at: u64,

@@ -9,6 +9,19 @@ use crate::packing::edited::tests::{Workspace, content_alone, keys, workspace};
 use crate::samples::{random_bytes, text};
 
 const AVERAGE: u32 = 1024;
+const NONE: ChunkRef = ChunkRef { id: ChunkId::from_bytes([0; 32]), length: 0 };
+
+impl Workspace {
+    fn table(&self, content: &Content) -> ChunkTable {
+        let fetch = |list: &ChunkRef| Ok::<_, ContentError>(self.chunk(&list.id));
+        ChunkTable::of_content(content, fetch).unwrap()
+    }
+
+    fn bytes(&self, content: &Content) -> Vec<u8> {
+        let chunks = self.table(content);
+        chunks.chunks().iter().flat_map(|chunk| self.chunk(&chunk.id)).collect()
+    }
+}
 
 /// A part of a version.
 #[derive(Debug, Clone)]
@@ -115,19 +128,49 @@ fn parts(length: usize) -> impl Strategy<Value = Vec<Part>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn every_version_is_cut_as_alone(parts in parts(60_000), seed in any::<u64>()) {
-        let old = if seed % 2 == 0 { text(seed, 60_000) } else { random_bytes(seed, 60_000) };
+    fn every_version_is_cut_as_alone(parts in parts(200_000), seed in any::<u64>()) {
+        let old = if seed % 2 == 0 { text(seed, 200_000) } else { random_bytes(seed, 200_000) };
         let (mut first, before) = (workspace(), table(&old));
         let (_, stored) = cut(&mut first, (&old, before.clone()), &[Part::New(old.clone())]);
         prop_assert_eq!(stored, content_alone(&old, AVERAGE));
         let (new, content) = cut(&mut first, (&old, before), &parts);
-        prop_assert_eq!(content, content_alone(&new, AVERAGE));
-        // Every chunk is in a pack, those of the version before among them.
-        for chunk in table(&new).chunks() {
-            prop_assert!(first.claimed.contains_key(&chunk.id));
+        prop_assert_eq!(&content, &content_alone(&new, AVERAGE));
+        prop_assert!(first.bytes(&content) == new);
+    }
+
+    /// Whoever commits a list may have cut in any way.
+    #[test]
+    fn however_the_version_before_was_cut_the_chunks_have_the_bytes(
+        lengths in prop::collection::vec(
+            prop_oneof![Just(1), Just(511), Just(512), Just(1536), Just(1537), Just(5_000), 1_usize..3_000],
+            1..150,
+        ),
+        parts in parts(100_000),
+        seed in any::<u64>(),
+    ) {
+        let old = random_bytes(seed, 100_000);
+        let mut workspace = workspace();
+        let mut packer = workspace.packer();
+        let (mut chunks, mut rest, namer) = (Vec::new(), &old[..], keys().namer());
+        for length in lengths.into_iter().cycle() {
+            let (bytes, others) = rest.split_at(length.min(rest.len()));
+            if bytes.is_empty() {
+                break;
+            }
+            let chunk = ChunkRef { id: namer.name(bytes), length: bytes.len() as u32 };
+            packer.pack_chunk(chunk, bytes).unwrap();
+            chunks.push(chunk);
+            rest = others;
         }
+        packer.finish().unwrap();
+        let before = ChunkTable::new(AVERAGE, chunks).unwrap();
+        let (new, content) = cut(&mut workspace, (&old, before), &parts);
+        prop_assert!(workspace.bytes(&content) == new);
+        let listed = workspace.table(&content);
+        let (_, all_but_the_last) = listed.chunks().split_last().unwrap_or((&NONE, &[]));
+        prop_assert!(all_but_the_last.iter().all(|chunk| (512..=1536).contains(&chunk.length)));
     }
 }

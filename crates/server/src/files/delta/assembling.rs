@@ -39,13 +39,16 @@ pub(super) struct Assembling {
 impl Assembling {
     /// Returns about how many bytes of memory it takes, beside the table.
     pub(super) fn weight(&self) -> u64 {
-        if self.side.is_some() {
-            return WORK_WEIGHT;
-        }
-        let chunks = self.chunks_max() as u64 * CHUNK_WEIGHT;
+        let message = self.body.length.min(MESSAGE_LENGTH_MAX as u64);
         let steps = self.body.length.saturating_mul(STEP_BYTE_WEIGHT).min(STEPS_WEIGHT_MAX);
-        let message = self.body.length.min(MESSAGE_LENGTH_MAX as u64) * 2;
-        WORK_WEIGHT + chunks + message + steps
+        // A message, and what was read of it.
+        let work = WORK_WEIGHT + 2 * message;
+        match &self.side {
+            None => work + steps + self.chunks_max() as u64 * CHUNK_WEIGHT,
+            // The bytes of a message wait to be cut; the list is stored as it grows.
+            Some(Side::Rsync(_)) => work + steps + message,
+            Some(Side::Reverse(_)) => work + message,
+        }
     }
 
     /// Returns how many chunks the new version may have: a few bytes may repeat many of the old ones, and memory is reserved for all.
@@ -77,6 +80,7 @@ impl Assembling {
         let Cutting { mut packer, cut } = cutting;
         let content = packer.end_version(cut).map_err(DeltaError::from)?;
         packer.finish().map_err(DeltaError::from)?;
+        // What was cut is what was summed up; if it ever were not, the client can still send the file.
         match content.size == verified.size() {
             true => Ok(Ok(content)),
             false => Err(DeltaError::Unverified.into()),
