@@ -25,11 +25,12 @@ test.afterAll(() => server.end());
 const fault = (place: Locator) => place.getByRole('alert').filter({ hasText: 'cannot be reached' });
 
 /** Presses the button once it can be pressed: while something is read it cannot, and a key does not wait for that. */
-async function tryAgain(place: Locator): Promise<void> {
-  const button = place.getByRole('button', { name: 'Try again' }).first();
+async function pressOnceEnabled(button: Locator): Promise<void> {
   await expect(button).toBeEnabled();
   await button.press('Enter');
 }
+
+const again = (place: Locator) => place.getByRole('button', { name: 'Try again' });
 
 interface Failing {
   /** Where it asks. */
@@ -123,11 +124,11 @@ for (const [name, { address, open, wanted, requests = 1 }] of Object.entries(FAI
     await inEveryLook(page, () => expectAccessible(page));
     // It fails again: what is wrong stays.
     const before = asked;
-    await tryAgain(place);
+    await pressOnceEnabled(again(place));
     await expect.poll(() => asked).toBe(before + requests);
     await expect(fault(place)).toBeVisible();
     await page.unroute(address);
-    await tryAgain(place);
+    await pressOnceEnabled(again(place));
     await expect(place.getByText(wanted).first()).toBeVisible();
     await expect(fault(place)).toHaveCount(0);
   });
@@ -142,7 +143,7 @@ test('where the members do not come, it is said, and asked again when somebody w
   const dialog = page.getByRole('dialog', { name: 'Share “Notes”' });
   await expect(fault(dialog)).toBeVisible();
   await page.unroute('**/members');
-  await tryAgain(dialog);
+  await pressOnceEnabled(again(dialog).first());
   await expect(dialog.getByText('Nobody else may use this workspace.')).toBeVisible();
   await expect(fault(dialog)).toHaveCount(0);
 });
@@ -162,11 +163,11 @@ test('where the folders to move to do not come, it is said, and asked again when
   await expect(fault(dialog)).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
   const before = asked;
-  await tryAgain(dialog);
+  await pressOnceEnabled(again(dialog));
   await expect.poll(() => asked).toBe(before + 1);
   await expect(fault(dialog)).toBeVisible();
   await page.unroute('**/folders');
-  await tryAgain(dialog);
+  await pressOnceEnabled(again(dialog));
   await expect(dialog.getByRole('button', { name: 'inner' })).toBeVisible();
   await expect(fault(dialog)).toHaveCount(0);
   await expect(dialog.getByRole('group')).toBeFocused();

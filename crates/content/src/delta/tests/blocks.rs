@@ -230,7 +230,6 @@ impl RangedSource for Failing<'_> {
 }
 
 /// Says that it has all of a part when it has a byte of it.
-#[derive(Default)]
 struct Careless;
 
 impl VersionSink for Careless {

@@ -88,9 +88,7 @@ fn only_chunks_around_an_edit_and_at_the_end_are_cut_and_named_anew() {
         let mut workspace = workspace();
         let (new, content) = cut(&mut workspace, (&old, renamed.clone()), parts);
         let expected = content_alone(&new, AVERAGE);
-        let listed =
-            ChunkTable::of_content::<ContentError>(&content, |list| Ok(workspace.chunk(&list.id)));
-        let listed = listed.unwrap();
+        let listed = workspace.table(&content);
         let listed = listed.chunks();
         let alone = table(&new);
         assert_eq!((content.size, alone.size()), (expected.size, new.len() as u64));
