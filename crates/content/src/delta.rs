@@ -12,6 +12,7 @@
 //!
 //! The whole in words: `docs/design/delta.md`.
 
+mod abreast;
 mod ask;
 mod assemble;
 mod assembly;

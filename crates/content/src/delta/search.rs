@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use super::abreast::ABREAST;
 use super::error::DeltaError;
 use super::source::Window;
 use super::sums::{BlockSums, Fingerprinter, Leaving, RollingSum};
@@ -33,15 +34,20 @@ pub(super) struct Match {
 struct Index {
     /// A bit for each value of [`tag`], so that most bytes cost one look.
     tags: Vec<u64>,
-    /// Where each tag begins in `order`, and where the last one ends.
+    /// Where the tags that begin with the same bits begin in `order`, and where the last ones end.
     heads: Vec<u32>,
+    /// How many bits of a tag are behind those: a table of all tags takes longer to make than to search where there are few blocks.
+    tail_bits: u32,
     /// The blocks of full size by tag, weak sum, fingerprint and number.
     order: Vec<u32>,
 }
 
+/// How many bits a [`tag`] has.
+const TAG_BITS: u32 = 16;
+
 /// Returns the first level: 16 bits in which every bit of the weak sum has a part.
 fn tag(weak: u32) -> usize {
-    (weak.wrapping_mul(0x9e37_79b1) >> 16) as usize
+    (weak.wrapping_mul(0x9e37_79b1) >> (u32::BITS - TAG_BITS)) as usize
 }
 
 impl Index {
@@ -52,16 +58,17 @@ impl Index {
             let (weak, strong) = (sums.weak[block as usize], sums.strong[block as usize]);
             (tag(weak), weak, strong, block)
         });
-        let (mut tags, mut heads) = (vec![0; 1024], vec![0; 65537]);
+        let tail_bits = TAG_BITS - full.next_power_of_two().ilog2().min(TAG_BITS);
+        let (mut tags, mut heads) = (vec![0; 1024], vec![0; (1 << (TAG_BITS - tail_bits)) + 1]);
         for &block in &order {
             let tag = tag(sums.weak[block as usize]);
             tags[tag / 64] |= 1_u64 << (tag % 64);
-            heads[tag + 1] += 1;
+            heads[(tag >> tail_bits) + 1] += 1;
         }
-        for tag in 0..65536 {
-            heads[tag + 1] += heads[tag];
+        for head in 1..heads.len() {
+            heads[head] += heads[head - 1];
         }
-        Self { tags, heads, order }
+        Self { tags, heads, tail_bits, order }
     }
 
     fn may_have(&self, weak: u32) -> bool {
@@ -71,9 +78,10 @@ impl Index {
 
     /// Returns where the blocks of a weak sum stand in the order, sorted by fingerprint.
     fn of_weak(&self, sums: &BlockSums, weak: u32) -> Range<usize> {
-        let tag = tag(weak);
-        let bucket = self.heads[tag] as usize..self.heads[tag + 1] as usize;
-        self.equal_range(bucket, |block| sums.weak[block as usize].cmp(&weak))
+        let head = tag(weak) >> self.tail_bits;
+        let bucket = self.heads[head] as usize..self.heads[head + 1] as usize;
+        let key = |weak: u32| (tag(weak), weak);
+        self.equal_range(bucket, |block| key(sums.weak[block as usize]).cmp(&key(weak)))
     }
 
     /// Returns the part of a sorted range that compares as equal.
@@ -82,6 +90,26 @@ impl Index {
         let start = list.partition_point(|&block| compare(block).is_lt());
         let end = list.partition_point(|&block| compare(block).is_le());
         range.start + start..range.start + end
+    }
+}
+
+/// Fingerprints of stretches that follow each other, taken at once.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// Where the first one begins, in bytes.
+    position: u64,
+    /// How long each is; 0 where there are none.
+    length: usize,
+    fingerprints: [u128; ABREAST],
+}
+
+impl Ahead {
+    /// Returns the fingerprint of a stretch, if it is one of these.
+    fn of(&self, position: u64, length: usize) -> Option<u128> {
+        let distance = position.checked_sub(self.position)?;
+        let is_one = length == self.length && length > 0 && distance % length as u64 == 0;
+        let number = is_one.then(|| usize::try_from(distance / length as u64).ok())??;
+        self.fingerprints.get(number).copied()
     }
 }
 
@@ -97,6 +125,9 @@ pub(super) struct Search<'a> {
     covered: u64,
     /// The block that should be here, if edits are local.
     expected: Option<u32>,
+    /// Whether the block that was expected last was there: then the next ones are, mostly.
+    is_in_step: bool,
+    ahead: Ahead,
     false_alarms: u64,
     /// A limit of `false_alarms` instead of the usual one.
     false_alarms_max: Option<u64>,
@@ -118,6 +149,8 @@ impl<'a> Search<'a> {
             position: 0,
             covered: 0,
             expected: Some(0),
+            is_in_step: false,
+            ahead: Ahead::default(),
             false_alarms: 0,
             false_alarms_max: None,
             is_at_end: false,
@@ -181,14 +214,38 @@ impl<'a> Search<'a> {
             self.expected.filter(|&block| self.locality && (block as usize) < layout.count());
         let Some(block) = expected else { return Ok(None) };
         let length = layout.length(block as usize);
-        let bytes = window.bytes(self.position, length)?;
-        let Some(bytes) = bytes.get(..length) else { return Ok(None) };
-        if self.fingerprinter.fingerprint(bytes) != self.sums.strong[block as usize] {
+        let found = self.fingerprint_here(window, length)?;
+        let Some(fingerprint) = found else { return Ok(None) };
+        self.is_in_step = fingerprint == self.sums.strong[block as usize];
+        if !self.is_in_step {
             self.false_alarms += length as u64;
             return Ok(None);
         }
         self.advance(self.position, block);
         Ok(Some(block))
+    }
+
+    /// Returns the fingerprint of so many bytes from here on, if the file has them.
+    fn fingerprint_here(
+        &mut self,
+        window: &mut Window<'_>,
+        length: usize,
+    ) -> Result<Option<u128>, DeltaError> {
+        if let Some(known) = self.ahead.of(self.position, length) {
+            return Ok(Some(known));
+        }
+        let bytes = window.bytes(self.position, length)?;
+        if self.is_in_step
+            && let Some(blocks) = bytes.get(..ABREAST * length)
+            && length == self.sums.layout.block_size() as usize
+        {
+            let blocks = std::array::from_fn(|block| &blocks[block * length..][..length]);
+            if let Some(fingerprints) = self.fingerprinter.fingerprints(blocks) {
+                self.ahead = Ahead { position: self.position, length, fingerprints };
+                return Ok(Some(fingerprints[0]));
+            }
+        }
+        Ok(bytes.get(..length).map(|bytes| self.fingerprinter.fingerprint(bytes)))
     }
 
     /// Rolls to the next match of a block of full size; returns where it is, and its range in the index.

@@ -232,6 +232,11 @@ impl Record {
         self.plain.len() + self.chunks.len() * size_of::<OpenChunk>()
     }
 
+    /// Returns which chunk is at a position.
+    pub fn chunk_at(&self, position: usize) -> Option<ChunkRef> {
+        self.chunks.get(position).map(|open| open.chunk)
+    }
+
     /// Returns the bytes of a chunk, after it was verified against its id, which is done once.
     ///
     /// # Errors

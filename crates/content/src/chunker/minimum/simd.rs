@@ -1,7 +1,7 @@
 //! The search for the minimum with the vector instructions that the processor turns out to have.
 //!
-//! This is the one place of the project with `unsafe` code: a function compiled for AVX2 or AVX-512 may be
-//! called only where the processor has it, and only a run-time check can know. Everything else here is safe code.
+//! It takes `unsafe` code: a function compiled for AVX2 or AVX-512 may be called only where the processor has it,
+//! and only a run-time check can know. Everything else here is safe code.
 //! See `docs/decisions/0002-simd-needs-one-unsafe-module.md`.
 
 use std::fmt;

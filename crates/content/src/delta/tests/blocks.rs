@@ -124,6 +124,23 @@ fn a_block_that_begins_at_the_last_place_where_one_fits_is_found() {
     }
 }
 
+#[test]
+fn wherever_something_is_inserted_only_one_block_is_missed() {
+    let old = random_bytes(1, 40 * 8192 + 100);
+    let same = reverse(Tuning::Plus, &old, &old).up;
+    for block in 0..40 {
+        let (start, end) = old.split_at(block * 8192 + 4000);
+        let new = [start, b"new", end].concat();
+        // Whoever searches has the version without it, then the one with it.
+        for (old, new) in [(&old, &new), (&new, &old)] {
+            let trip = reverse(Tuning::Plus, old, new);
+            assert!(trip.out == *new && trip.next == Some(Next::Done), "{block}");
+            let more = trip.up - same;
+            assert!((8192..8300).contains(&more), "{block}: {more} bytes more");
+        }
+    }
+}
+
 /// One of each message, from session 7 of the plain workspace of these stories. Never edited.
 const GOLDEN: [&str; 7] = [
     "640100964638254a1b8517a575ee0f421633a30707070707070707070707070707070701",
