@@ -12,7 +12,7 @@ use std::sync::Arc;
 use content::pack::WorkAllowance;
 use content::transform::TransformTag;
 use content::{ContentError, Record};
-use model::{PackId, WorkspaceId};
+use model::{ChunkRef, PackId, WorkspaceId};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -30,6 +30,8 @@ pub(super) type RecordName = (WorkspaceId, PackId, usize);
 #[derive(Debug, Default)]
 pub(super) struct OpenRecords {
     last: Option<(RecordName, Arc<Record>)>,
+    /// Which of its chunks was wanted last.
+    position: usize,
     /// Where those are kept that somebody is going to read again.
     pub(super) again: Option<Arc<KeptRecords>>,
     pub(super) allowance: WorkAllowance,
@@ -63,9 +65,19 @@ impl OpenRecords {
     ///
     /// # Errors
     /// Those of [`Record::chunk`].
-    pub(super) fn chunk(&self, position: usize) -> Result<&[u8], ContentError> {
+    pub(super) fn chunk(&mut self, position: usize) -> Result<&[u8], ContentError> {
         let missing = ContentError::NoSuchChunk { position, count: 0 };
+        self.position = position;
         self.last.as_ref().ok_or(missing)?.1.chunk(position)
+    }
+
+    /// Returns the same where the chunk is the one that was wanted last, or the one behind it in its record: nobody needs to look for that
+    /// in packs. What is not what its id says is not returned, so that whoever looks for it finds it elsewhere.
+    pub(super) fn near(&mut self, chunk: &ChunkRef) -> Option<&[u8]> {
+        let record = &self.last.as_ref()?.1;
+        let mut near = self.position..=self.position + 1;
+        self.position = near.find(|&position| record.chunk_at(position) == Some(*chunk))?;
+        record.chunk(self.position).ok()
     }
 }
 

@@ -30,8 +30,8 @@ pub(super) struct PackedVersion {
     namer: Option<ChunkNamer>,
     /// Where the chunks from a place on rest.
     located: (usize, Vec<Vec<KnownPack>>),
-    /// The chunk that was read last.
-    current: Option<(usize, Bytes)>,
+    /// The place of the chunk that was read last.
+    current: Option<usize>,
     open: OpenRecords,
     failure: Option<ServerError>,
 }
@@ -60,17 +60,22 @@ impl PackedVersion {
         }
     }
 
-    fn chunk(&mut self, place: usize) -> Result<Bytes> {
-        if let Some((current, bytes)) = &self.current
-            && *current == place
-        {
-            return Ok(bytes.clone());
+    /// Copies a part of a chunk that begins `from` bytes behind its start.
+    fn copy_part(&mut self, place: usize, from: usize, buffer: &mut [u8]) -> Result<()> {
+        let chunk = self.table.chunks()[place];
+        let before = self.current.replace(place);
+        let mut copy = |bytes: &[u8]| buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
+        if let Some(bytes) = self.open.near(&chunk) {
+            copy(bytes);
+            if before != Some(place) {
+                self.open.allowance.hand_out(u64::from(chunk.length));
+            }
+            return Ok(());
         }
-        let is_next = self.current.as_ref().is_some_and(|(current, _)| current + 1 == place);
+        let is_next = before.is_some_and(|before| before + 1 == place);
         let runtime = self.runtime.clone();
-        let bytes = blocking::wait(&runtime, self.read_chunk(place, is_next))?;
-        self.current = Some((place, bytes.clone()));
-        Ok(bytes)
+        copy(&blocking::wait(&runtime, self.read_chunk(place, is_next))?);
+        Ok(())
     }
 
     async fn read_chunk(&mut self, place: usize, is_next: bool) -> Result<Bytes> {
@@ -103,10 +108,9 @@ impl PackedVersion {
         while !buffer.is_empty() {
             let place = self.table.chunk_at(offset).expect("the range lies in the version");
             let from = (offset - self.table.start(place)) as usize;
-            let bytes = self.chunk(place)?;
-            let length = buffer.len().min(bytes.len() - from);
+            let length = buffer.len().min(self.table.chunks()[place].length as usize - from);
             let (now, rest) = buffer.split_at_mut(length);
-            now.copy_from_slice(&bytes[from..from + length]);
+            self.copy_part(place, from, now)?;
             offset += length as u64;
             buffer = rest;
         }

@@ -116,6 +116,32 @@ async fn what_a_delta_was_made_from_is_open_for_the_next_one_and_forgotten_where
 }
 
 #[tokio::test]
+async fn chunk_behind_the_last_one_is_had_without_looking_for_it_and_never_with_wrong_bytes() {
+    let mut world = World::start().await;
+    let files: Vec<Vec<u8>> = (1..=4).map(|number| vec![number; 1000]).collect();
+    let chunks: Vec<ChunkRef> = files.iter().map(|bytes| world.chunk(bytes)).collect();
+    let wrong = world.chunk(&[5; 1000]);
+    let mut writer = world.writer();
+    for (chunk, bytes) in chunks.iter().zip(&files) {
+        writer.push(*chunk, bytes).expect("packed");
+    }
+    writer.push(wrong, &files[0]).expect("packed");
+    world.add(writer).await;
+    let mut open = OpenRecords::default();
+    assert_eq!(open.near(&chunks[0]), None);
+    read(&world, &files[0], &mut open).await.expect("read");
+    for (number, is_near) in
+        [(0, true), (2, false), (1, true), (1, true), (0, false), (2, true), (3, true)]
+    {
+        let expected = is_near.then_some(&files[number][..]);
+        assert_eq!(open.near(&chunks[number]), expected, "{number}");
+    }
+    assert_eq!(open.near(&wrong), None);
+    let longer = ChunkRef { length: 1001, ..chunks[3] };
+    assert_eq!(open.near(&longer), None);
+}
+
+#[tokio::test]
 async fn others_are_read_while_pictures_wait_for_each_other() {
     let mut world = World::start().await;
     let ends = add_pictures(&mut world, 2).await;
