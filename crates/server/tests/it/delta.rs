@@ -365,31 +365,42 @@ async fn chunks_that_come_out_wrong_are_wanted_and_come_with_the_second_request(
     assert!(place.read("a").await == bytes);
 }
 
+/// A file, and versions of which each has changed it elsewhere.
+fn rival_edits() -> (Vec<u8>, Vec<Vec<u8>>) {
+    let old: Vec<u8> = noise(300_000).iter().map(|byte| byte & 0xf).collect();
+    let edit = |number: usize| {
+        let mut bytes = old.clone();
+        bytes[number * 30_000] ^= 1;
+        bytes
+    };
+    let edits = (0..8).map(edit).collect();
+    (old, edits)
+}
+
+/// Checks that one of such versions was put, and the others were refused; returns its number.
+async fn winner(place: &Place, edits: &[Vec<u8>], answers: &[Answer]) -> usize {
+    let done = |answer: &Answer| answer.status == StatusCode::OK;
+    let winner = answers.iter().position(done).unwrap();
+    for (number, answer) in answers.iter().enumerate().filter(|(number, _)| *number != winner) {
+        assert_eq!(answer.refusal(), refused(409, "wrong_base"), "{number}");
+    }
+    assert!(place.read("a").await == edits[winner]);
+    assert_eq!(place.head().await, 2);
+    winner
+}
+
 #[tokio::test]
 async fn who_was_first_loses_nothing_to_a_delta() {
     let place = Place::start().await;
-    let old: Vec<u8> = noise(300_000).iter().map(|byte| byte & 0xf).collect();
+    let (old, edits) = rival_edits();
     place.put("a", &old).await;
     let base = place.survey(&old);
-    let edits: Vec<Vec<u8>> = (0..8)
-        .map(|number| {
-            let mut bytes = old.clone();
-            bytes[number * 30_000] ^= 1;
-            bytes
-        })
-        .collect();
     let sends = edits.iter().map(|bytes| {
         let body = place.delta(&base, bytes).0.body();
         place.send("a", body, &[])
     });
     let answers = futures_util::future::join_all(sends).await;
-    let done = answers.iter().filter(|answer| answer.status == StatusCode::OK).count();
-    assert_eq!(done, 1, "{answers:?}");
-    let lost = answers.iter().filter(|answer| answer.status != StatusCode::OK);
-    assert!(lost.clone().all(|answer| answer.refusal() == refused(409, "wrong_base")));
-    let winner = answers.iter().position(|answer| answer.status == StatusCode::OK).unwrap();
-    assert!(place.read("a").await == edits[winner]);
-    assert_eq!(place.head().await, 2);
+    let winner = winner(&place, &edits, &answers).await;
 
     // A new name, and the same bytes: the delta is still right, and its version follows the move.
     let base = place.survey(&edits[winner]);
@@ -590,33 +601,61 @@ async fn delta_that_comes_in_pieces_goes_on_where_it_was_and_is_taken_once() {
     assert_eq!(place.head().await, head);
 }
 
-/// Sends a version by a method of the rsync family; returns the last answer and the bytes up.
-async fn by_family(place: &Place, is_reverse: bool, tuning: Tuning, new: &[u8]) -> (Answer, usize) {
+/// Begins a session of the rsync family for a version; returns the bytes up, and the body that ends it.
+async fn begin_by_family(
+    place: &Place,
+    is_reverse: bool,
+    tuning: Tuning,
+    new: &[u8],
+) -> (usize, Vec<u8>) {
     let session = SessionId::from_bytes(random());
     let mut parts = Vec::new();
     let mut keep = |part| {
         parts.push(part);
         Ok::<_, DeltaError>(())
     };
-    let (first, answer) = if is_reverse {
+    let begin = async |message| {
+        let first = body_of(&[message]);
+        let answer = place.send("a", first.clone(), &[]).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
+        (first.len(), answer.bytes)
+    };
+    let up = if is_reverse {
         let (mut client, sums) =
             ReverseClient::begin(place.plain, session, tuning, &mut &*new).unwrap();
-        let first = body_of(&[sums]);
-        let answer = place.send("a", first.clone(), &[]).await;
-        assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
-        client.take_matches(&answer.bytes, &mut &*new, &mut keep).unwrap();
-        let answer = place.send("a", body_of(&parts), &[]).await;
-        (first.len(), answer)
+        let (up, matches) = begin(sums).await;
+        client.take_matches(&matches, &mut &*new, &mut keep).unwrap();
+        up
     } else {
         let (mut client, open) = RsyncClient::begin(place.plain, session, tuning);
-        let first = body_of(&[open]);
-        let answer = place.send("a", first.clone(), &[]).await;
-        assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
-        client.take_sums(&answer.bytes, &mut &*new, &mut keep).unwrap();
-        let answer = place.send("a", body_of(&parts), &[]).await;
-        (first.len(), answer)
+        let (up, sums) = begin(open).await;
+        client.take_sums(&sums, &mut &*new, &mut keep).unwrap();
+        up
     };
-    (answer, first + body_of(&parts).len())
+    (up, body_of(&parts))
+}
+
+/// Sends a version by a method of the rsync family; returns the last answer and the bytes up.
+async fn by_family(place: &Place, is_reverse: bool, tuning: Tuning, new: &[u8]) -> (Answer, usize) {
+    let (up, body) = begin_by_family(place, is_reverse, tuning, new).await;
+    let up = up + body.len();
+    (place.send("a", body, &[]).await, up)
+}
+
+#[tokio::test]
+async fn of_sessions_that_end_at_once_one_puts_its_version() {
+    for is_reverse in [false, true] {
+        let place = Place::start().await;
+        let (old, edits) = rival_edits();
+        place.put("a", &old).await;
+        let mut bodies = Vec::new();
+        for bytes in &edits {
+            bodies.push(begin_by_family(&place, is_reverse, Tuning::Plus, bytes).await.1);
+        }
+        let sends = bodies.into_iter().map(|body| place.send("a", body, &[]));
+        let answers = futures_util::future::join_all(sends).await;
+        winner(&place, &edits, &answers).await;
+    }
 }
 
 #[tokio::test]
