@@ -3,7 +3,8 @@
 //! Three levels (paper, section 5.2, Figure 11): 16 bits of the weak sum, the weak sum, the fingerprint. With *locality* the
 //! block behind the last match is compared first, by its fingerprint alone, and only when it is not there the search
 //! goes on byte by byte. The work is bounded whatever the sums are: after [`FALSE_ALARMS_MAX`] bytes for each byte of
-//! the file were fingerprinted for nothing, the rest counts as not found.
+//! the file were fingerprinted for nothing, the rest counts as not found. Blocks that are found in step are fingerprinted ahead, several at
+//! once; that begins again only with the second block behind one that was not there, so the vain part of it is not counted.
 
 use std::cmp::Ordering;
 use std::ops::Range;

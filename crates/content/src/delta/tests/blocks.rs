@@ -325,6 +325,30 @@ fn blocks_beyond_four_gibibytes_are_found_where_they_are_in_little_memory() {
     assert!(old.longest_read <= 256 * 1024);
 }
 
+/// Blocks that are taken ahead would be found one by one if they were wrong, so what was taken in vain is counted, too.
+#[test]
+fn search_in_step_compares_nothing_in_vain_but_the_block_that_was_changed() {
+    let summed = random_bytes(1, 40 * 8192 + 100);
+    let fingerprinter = Fingerprinter::new(Strength::Light, [1; 32]);
+    let sums = BlockSums::read(&mut &summed[..], &fingerprinter, |_| ()).unwrap();
+    for edited in std::iter::once(None).chain((0..40).map(Some)) {
+        let mut searched = summed.clone();
+        let at = edited.map(|block| block * 8192 + 4000);
+        searched.splice(at.map_or(0..0, |at| at..at), at.map_or(&b""[..], |_| b"new").to_vec());
+        let mut source = &searched[..];
+        let mut window = Window::new(&mut source, 8192);
+        let mut search = Search::new(&sums, &fingerprinter, true);
+        for block in (0..41).filter(|block| Some(*block) != edited) {
+            let found = search.next(&mut window).unwrap().expect("it is there");
+            let moved = if edited.is_some_and(|edited| block > edited) { 3 } else { 0 };
+            let expected = (sums.layout.start(block) + moved, block);
+            assert_eq!((found.position, found.block as usize), expected, "{edited:?}");
+        }
+        assert_eq!(search.next(&mut window).unwrap(), None);
+        assert_eq!(search.false_alarms(), edited.map_or(0, |_| 8192), "{edited:?}");
+    }
+}
+
 #[test]
 fn server_copies_from_beyond_four_gibibytes_in_little_memory() {
     let stretch = random_bytes(5, 100_000);
