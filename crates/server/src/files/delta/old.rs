@@ -133,3 +133,33 @@ impl RangedSource for PackedVersion {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::bases::tests::World;
+
+    async fn read(world: &World, table: &ChunkTable) -> io::Result<Vec<u8>> {
+        let app = Arc::clone(&world.test.app);
+        let mut version = PackedVersion::new(app, world.reading, table.clone());
+        let mut bytes = vec![0; table.size() as usize];
+        let read = move || version.read_at(0, &mut bytes).map(|()| bytes);
+        tokio::task::spawn_blocking(read).await.expect("it does not panic")
+    }
+
+    #[tokio::test]
+    async fn chunk_that_is_wrong_beside_the_one_before_comes_from_another_pack() {
+        let mut world = World::start().await;
+        let (one, two) = (vec![1; 3000], vec![2; 3000]);
+        let chunks = [&one, &two].map(|bytes| world.chunk(bytes));
+        let table = ChunkTable::new(4096, chunks.to_vec()).expect("a table");
+        let mut writer = world.writer();
+        for chunk in chunks {
+            writer.push(chunk, &one).expect("packed");
+        }
+        world.add(writer).await;
+        assert!(read(&world, &table).await.is_err());
+        world.add_whole(std::slice::from_ref(&two)).await;
+        assert!(read(&world, &table).await.expect("read") == [one, two].concat());
+    }
+}
