@@ -9,6 +9,7 @@ pub mod dependencies;
 pub mod documents;
 pub mod files;
 pub mod links;
+pub mod lints;
 pub mod paths;
 mod repository;
 
@@ -71,6 +72,7 @@ pub fn check_all(repository: &Repository, workspace: &Workspace) -> Vec<Finding>
         borders::pure_rooms_touch_nothing(repository),
         paths::named_paths_exist(repository),
         links::links_lead_somewhere(repository),
+        lints::copied_lints_are_those_of_the_workspace(repository),
         documents::required_documents_exist(repository),
         documents::decisions_are_numbered(repository),
         documents::changelog_has_unreleased(repository),
