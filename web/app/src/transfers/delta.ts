@@ -6,6 +6,7 @@ import {
   fetchChunkList,
   fetchGenesis,
   hexOf,
+  lengthOfBody,
   postDelta,
   ProblemError,
   randomHex,
@@ -140,8 +141,9 @@ async function sendAgainst(
         ? postInPieces(delta, client, job, { body, session }, hooks, put)
         : postDelta(client, workspace, path, body, put);
     };
-    const ask = async (question: Uint8Array<ArrayBuffer>) => {
-      const told = await post(question, question.length);
+    const ask = async (question: Sendable) => {
+      sent += lengthOfBody(question);
+      const told = await postDelta(client, workspace, path, question, put);
       if ('message' in told) return told.message;
       throw new Error('the server answers no question');
     };

@@ -1,5 +1,5 @@
 import type { JobOptions } from './core.ts';
-import { collect, drawSession, type DeltaBody } from './delta.ts';
+import { collect, drawSession, sendableOf, type DeltaBody, type Sendable } from './delta.ts';
 import { frameOf } from './frames.ts';
 import type { Lease } from './pool.ts';
 import type { Tuning } from './protocol.ts';
@@ -19,9 +19,9 @@ export class BlockDelta {
   readonly #lease: Lease;
   readonly #options: JobOptions;
   /** The body of the first request. */
-  readonly opening: Uint8Array<ArrayBuffer>;
+  readonly opening: Sendable;
 
-  private constructor(lease: Lease, options: JobOptions, opening: Uint8Array<ArrayBuffer>) {
+  private constructor(lease: Lease, options: JobOptions, opening: Sendable) {
     this.#lease = lease;
     this.#options = options;
     this.opening = opening;
@@ -33,7 +33,7 @@ export class BlockDelta {
     try {
       const ask = { file, genesis, session, tuning, isReversed };
       const opening = await lease.call('blockBegin', ask, { onProgress });
-      return new BlockDelta(lease, options, frameOf(opening));
+      return new BlockDelta(lease, options, sendableOf(frameOf(opening)));
     } catch (error) {
       await lease.end();
       throw error;

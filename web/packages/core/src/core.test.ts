@@ -71,6 +71,27 @@ test('what is moved to a worker is gone here, and all else is copied', async () 
   expect(worker.calls[0]?.ask).toMatchObject({ given: [bytes(1), bytes(2)] });
 });
 
+test('a long message is sent as a blob, which a page hands on without standing still, and a short one as it is', async () => {
+  for (const [length, isBlob] of [
+    [1_000, false],
+    [70_000, true],
+  ] as const) {
+    const { core, made } = started();
+    const message = new Uint8Array(length).fill(7);
+    const genesis = new Uint8Array();
+    const block = core.blockDelta(file, { genesis, tuning: 'classic', isReversed: true });
+    const ours = core.delta(file, { genesis, base: null });
+    await turns();
+    for (const worker of made) worker.say({ kind: 'answer', answer: message });
+    for (const body of [(await block).opening, (await ours).question]) {
+      expect(body instanceof Blob).toBe(isBlob);
+      const sent = new Uint8Array(await new Response(body).arrayBuffer());
+      expect(new DataView(sent.buffer).getUint32(0, true)).toBe(length);
+      expect(Buffer.compare(sent.slice(4), message)).toBe(0);
+    }
+  }
+});
+
 test('a job that is given up ends its worker at once, and the next one gets another', async () => {
   const { core, made } = started(1);
   const stop = new AbortController();

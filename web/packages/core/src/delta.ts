@@ -32,6 +32,16 @@ const BYTES_MAX = 64 * 1024;
 /** Bytes to send: in a blob, so that they are not in the memory of the page, but for a few, which leave sooner as they are. */
 export type Sendable = Blob | Uint8Array<ArrayBuffer>;
 
+/** Makes bytes ready to be sent. Of long ones that are sent as they are the page stands still for a tenth of a second for a megabyte. */
+export function sendableOf(bytes: Uint8Array<ArrayBuffer>): Sendable {
+  return bytes.length > BYTES_MAX ? new Blob([bytes]) : bytes;
+}
+
+/** Makes a message ready to be sent, if there is one. */
+function questionOf(message: Uint8Array | null): Sendable | null {
+  return message && sendableOf(frameOf(message));
+}
+
 /** What is to be sent. */
 export interface DeltaBody extends DeltaLength {
   body: Sendable;
@@ -41,12 +51,12 @@ export interface DeltaBody extends DeltaLength {
 export class Delta {
   readonly #lease: Lease;
   readonly #options: JobOptions;
-  #question: Uint8Array<ArrayBuffer> | null;
+  #question: Sendable | null;
 
   private constructor(lease: Lease, options: JobOptions, question: Uint8Array<ArrayBuffer> | null) {
     this.#lease = lease;
     this.#options = options;
-    this.#question = question && frameOf(question);
+    this.#question = questionOf(question);
   }
 
   static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
@@ -65,7 +75,7 @@ export class Delta {
    * A question to the server whose answer is to be taken, if there is one: a body of one message. One that asks for sums may be
    * left out; then the delta is larger.
    */
-  get question(): Uint8Array<ArrayBuffer> | null {
+  get question(): Sendable | null {
     return this.#question;
   }
 
@@ -73,12 +83,12 @@ export class Delta {
   async take(answer: Uint8Array): Promise<void> {
     const { onProgress } = this.#options;
     const next = await this.#lease.call('deltaTold', { message: answer }, { onProgress });
-    this.#question = next && frameOf(next);
+    this.#question = questionOf(next);
   }
 
   async #takeList(list: Uint8Array): Promise<void> {
     const next = await this.#lease.call('deltaList', { list });
-    this.#question = next && frameOf(next);
+    this.#question = questionOf(next);
   }
 
   /**
@@ -86,7 +96,7 @@ export class Delta {
    * tell the difference, `list` fetches it.
    */
   async askAll(
-    ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>,
+    ask: (question: Sendable) => Promise<Uint8Array>,
     list: () => Promise<Uint8Array>,
   ): Promise<void> {
     try {
@@ -98,7 +108,7 @@ export class Delta {
     }
   }
 
-  async #askOn(ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>): Promise<void> {
+  async #askOn(ask: (question: Sendable) => Promise<Uint8Array>): Promise<void> {
     while (this.#question) await this.take(await ask(this.#question));
   }
 
@@ -140,8 +150,7 @@ export async function collect(
   call: (options: CallOptions) => Promise<DeltaLength>,
 ): Promise<DeltaBody> {
   const parts: Sendable[] = [];
-  const onPart = (bytes: Uint8Array<ArrayBuffer>) =>
-    void parts.push(bytes.length > BYTES_MAX ? new Blob([bytes]) : bytes);
+  const onPart = (bytes: Uint8Array<ArrayBuffer>) => void parts.push(sendableOf(bytes));
   const length = await call({ onProgress, onPart });
   const [first, ...rest] = parts;
   return { ...length, body: first && rest.length === 0 ? first : new Blob(parts) };
