@@ -135,7 +135,8 @@ async function sendAgainst(
   try {
     let sent = 0;
     const put = { condition, modifiedMs, signal };
-    const post = (body: Sendable, length: number) => {
+    const post = (body: Sendable) => {
+      const length = lengthOfBody(body);
       sent += length;
       return body instanceof Blob && length > PIECE_LENGTH
         ? postInPieces(delta, client, job, { body, session }, hooks, put)
@@ -150,10 +151,10 @@ async function sendAgainst(
     await delta.askAll(ask, () => fetchChunkList(client, workspace, path, signal));
     const { body, length } = await delta.messages();
     if (length > Math.min(file.size / 2, DELTA_LENGTH_MAX)) return null;
-    let answer = await post(body, length);
+    let answer = await post(body);
     if ('message' in answer) {
       const wanted = await delta.wanted(answer.message);
-      answer = await post(new Blob([body, wanted.body]), length + wanted.length);
+      answer = await post(new Blob([body, wanted.body]));
     }
     if ('message' in answer) return null;
     hooks.onDelta?.(sent);
