@@ -19,16 +19,55 @@ mod native {
     use crate::error::ContentError;
     use crate::transform::TransformTag;
 
+    /// How many contexts of a kind wait for whoever needs the next one: to make one takes longer than to work on a small record.
+    const IDLE_MAX: usize = 4;
+
+    /// A context that has compressed longer records than this, in bytes, is not kept: it is as large as they need it.
+    const KEPT_LENGTH_MAX: usize = 64 * 1024;
+
+    /// Nor is one of a higher level than this: what it makes of the same bytes would depend on what it was used for before, by a salt of
+    /// hashes that those levels draw anew each time (`hashSalt`, zstd 1.5.7).
+    const KEPT_LEVEL_MAX: i32 = 3;
+
+    /// Contexts that wait.
+    struct Idle<T>(Mutex<Vec<T>>);
+
+    impl<T> Idle<T> {
+        const fn new() -> Self {
+            Self(Mutex::new(Vec::new()))
+        }
+
+        fn take(&self) -> Option<T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        }
+
+        fn keep(&self, context: Option<T>) {
+            let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < IDLE_MAX {
+                idle.extend(context);
+            }
+        }
+    }
+
+    static COMPRESSORS: Idle<Compressor<'static>> = Idle::new();
+    static DECOMPRESSORS: Idle<Decompressor<'static>> = Idle::new();
+
     pub(in crate::transform) struct Encoder {
-        compressor: Compressor<'static>,
+        compressor: Option<Compressor<'static>>,
         scratch: Vec<u8>,
+        is_kept: bool,
     }
 
     impl Encoder {
         pub(in crate::transform) fn new(level: i32) -> Result<Self, ContentError> {
-            let compressor = Compressor::new(level)
+            let is_kept = level <= KEPT_LEVEL_MAX;
+            let begin = || match is_kept.then(|| COMPRESSORS.take()).flatten() {
+                Some(mut kept) => kept.set_compression_level(level).map(|()| kept),
+                None => Compressor::new(level),
+            };
+            let compressor = begin()
                 .map_err(|source| ContentError::Encode { transform: TransformTag::Zstd, source })?;
-            Ok(Self { compressor, scratch: Vec::new() })
+            Ok(Self { compressor: Some(compressor), scratch: Vec::new(), is_kept })
         }
 
         pub(in crate::transform) fn encode(
@@ -38,23 +77,28 @@ mod native {
         ) -> io::Result<()> {
             self.scratch.clear();
             self.scratch.reserve(compress_bound(plain.len()));
-            self.compressor.compress_to_buffer(plain, &mut self.scratch)?;
+            let compressor = self.compressor.as_mut().expect("it goes on drop only");
+            let compressed = compressor.compress_to_buffer(plain, &mut self.scratch);
+            self.is_kept &= compressed.is_ok() && plain.len() <= KEPT_LENGTH_MAX;
+            compressed?;
             stored.extend_from_slice(&self.scratch);
             Ok(())
         }
     }
 
-    /// How many contexts of decoders wait for the next one: to make one takes longer than to decode a small record.
-    const IDLE_MAX: usize = 4;
-
-    static IDLE: Mutex<Vec<Decompressor<'static>>> = Mutex::new(Vec::new());
+    impl Drop for Encoder {
+        fn drop(&mut self) {
+            if self.is_kept {
+                COMPRESSORS.keep(self.compressor.take());
+            }
+        }
+    }
 
     pub(in crate::transform) struct Decoder(Option<Decompressor<'static>>);
 
     impl Decoder {
         pub(in crate::transform) fn new() -> Result<Self, ContentError> {
-            let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let decompressor = idle.map_or_else(Decompressor::new, Ok);
+            let decompressor = DECOMPRESSORS.take().map_or_else(Decompressor::new, Ok);
             decompressor.map(Some).map(Self).map_err(|source| ContentError::Decode {
                 transform: TransformTag::Zstd,
                 plain_length: 0,
@@ -83,10 +127,7 @@ mod native {
 
     impl Drop for Decoder {
         fn drop(&mut self) {
-            let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-            if idle.len() < IDLE_MAX {
-                idle.extend(self.0.take());
-            }
+            DECOMPRESSORS.keep(self.0.take());
         }
     }
 }
