@@ -81,6 +81,9 @@ pub struct Options {
     pub releases: Option<PathBuf>,
 }
 
+/// How many files a process has open beside its connections, with room for more.
+const FILES_BESIDE: u64 = 200;
+
 /// Runs everything.
 ///
 /// # Errors
@@ -95,8 +98,12 @@ pub fn run(options: &Options, output: &Output) -> Result<()> {
         Some(archive) => Releases::of_archive(archive, &setting.folder().join("releases"))?,
         None => Releases::stand_in(options.seed)?,
     };
-    say(&format!("{}; {} files may be open", releases.about, machine::raise_open_files()));
-    let accounts = account_names(options.clients_max, CLIENTS_OF_ACCOUNT);
+    let files = machine::raise_open_files();
+    say(&format!("{}; {files} files may be open", releases.about));
+    // A connection is an open file of the server, and one of this process.
+    let room = usize::try_from(files.saturating_sub(FILES_BESIDE)).unwrap_or(usize::MAX);
+    let clients_max = options.clients_max.min(room).max(1);
+    let accounts = account_names(clients_max, CLIENTS_OF_ACCOUNT);
     say(&format!("making {} accounts", accounts.len()));
     setting.add_accounts(&accounts)?;
     let place = (cores > 1).then_some(0);
@@ -107,8 +114,16 @@ pub fn run(options: &Options, output: &Output) -> Result<()> {
     let population = runtime.block_on(enrolling)?;
     let address: SocketAddr = url.trim_start_matches("http://").parse()?;
     drop(runtime);
-    let mut bench =
-        Bench { options, server, address, cores, population, rounds: 0, rows: Vec::new() };
+    let mut bench = Bench {
+        options,
+        clients_max,
+        server,
+        address,
+        cores,
+        population,
+        rounds: 0,
+        rows: Vec::new(),
+    };
     bench.all(&releases)?;
     let about = About {
         seed: options.seed,
@@ -116,6 +131,7 @@ pub fn run(options: &Options, output: &Output) -> Result<()> {
         file_length: options.file_length,
         line: options.line,
         cores,
+        clients_max,
         load: std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned(),
     };
     report::write(&about, &bench.rows, output)?;
@@ -154,6 +170,8 @@ impl Bounds {
 /// What stays the same for all runs.
 struct Bench<'lab> {
     options: &'lab Options,
+    /// How many clients there are at most, as far as the system lets them be connected.
+    clients_max: usize,
     server: ServerProcess,
     address: SocketAddr,
     /// Of the machine; where this process is pinned it would count fewer.
@@ -216,18 +234,17 @@ impl Bench<'_> {
 
     /// Returns how many clients there may be: accounts for them, and memory for what they send.
     fn clients_max(&self, case: Case<'_>) -> usize {
-        let options = self.options;
         match (case.edited, case.method) {
             (Some((base, ..)), Method::Whole) => {
                 let each = base.bytes().len() * self.edits();
-                (READY_MAX / each.max(1)).clamp(1, options.clients_max)
+                (READY_MAX / each.max(1)).clamp(1, self.clients_max)
             }
             (Some((.., size)), _) => {
                 // A method of the paper sends some more than the edit.
                 let each = (size + 20_000) * self.edits();
-                (READY_MAX / each).clamp(1, options.clients_max)
+                (READY_MAX / each).clamp(1, self.clients_max)
             }
-            (None, _) => 1000.min(options.clients_max),
+            (None, _) => 1000.min(self.clients_max),
         }
     }
 

@@ -63,6 +63,8 @@ pub struct About {
     pub line: Duration,
     /// Cores of the machine.
     pub cores: usize,
+    /// How many clients the system let be connected at once, or were asked for.
+    pub clients_max: usize,
     /// How busy the machine was at the end, as the kernel says it.
     pub load: String,
 }
@@ -284,13 +286,14 @@ fn figure(rows: &[Row], workload: Workload) -> String {
 fn markdown(about: &About, rows: &[Row]) -> String {
     let mut text = format!(
         "# Clients in browsers on one core\n\nSeed {}, {} cores, of which the server has one; load of the machine in the end: {}. Regular: each client edits its file of {} \
-         bytes once in 10 s. Intensive: {}; without a pause, each round trip {} ms.\n",
+         bytes once in 10 s. Intensive: {}; without a pause, each round trip {} ms. At most {} clients could be connected.\n",
         about.seed,
         about.cores,
         about.load,
         about.file_length,
         about.releases,
         about.line.as_millis(),
+        about.clients_max,
     );
     text.push_str(
         "\n## The most clients whose edits were there in time (p99 at most 1 s)\n\n\

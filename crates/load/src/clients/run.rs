@@ -90,7 +90,6 @@ struct Shared {
     server: SocketAddr,
     pace: Pace,
     length: Duration,
-    clients: usize,
     traffic: Arc<Traffic>,
     connecting: Semaphore,
     /// How many are connected, or never will be.
@@ -113,7 +112,6 @@ pub async fn run(
         server,
         pace,
         length,
-        clients: count,
         traffic: Arc::default(),
         connecting: Semaphore::new(CONNECTING_AT_ONCE),
         ready: AtomicUsize::new(0),
@@ -212,13 +210,11 @@ impl Worker {
     }
 
     async fn all(&mut self, start: Instant) -> Result<()> {
-        let Shared { pace, length, clients, .. } = *self.shared;
+        let Shared { pace, length, .. } = *self.shared;
         for number in 0..self.client.exchanges.len() {
             let intended = match pace {
                 Pace::Every(period) => {
-                    // Evenly spread, as of people who began at any time.
-                    let share = (self.client.number as f64 + 0.5) / clients.max(1) as f64;
-                    period.mul_f64(share) + period * number as u32
+                    period.mul_f64(share_of(self.client.number)) + period * number as u32
                 }
                 Pace::NoPause { .. } => start.elapsed(),
             };
@@ -267,6 +263,13 @@ impl Worker {
     }
 }
 
+/// Returns after which share of the period a client begins: evenly spread as of people who began at any time, and so that those of one
+/// workspace, whose numbers follow each other, do not send one after the other (the golden ratio is the number that multiples keep farthest from).
+fn share_of(client: usize) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_8;
+    ((client as f64 + 0.5) * GOLDEN).fract()
+}
+
 /// Compares an answer with what is to come.
 fn check(request: &Request, answer: &Answer) -> Result<()> {
     let is_as_expected = match request.expected {
@@ -306,4 +309,23 @@ async fn read_back(workers: Vec<Worker>) -> Result<usize> {
         verified += 1;
     }
     Ok(verified)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::CLIENTS_OF_ACCOUNT;
+    use super::*;
+
+    #[test]
+    fn clients_send_evenly_and_those_of_a_workspace_far_from_each_other() {
+        for count in [1000_usize, 4700, 20_000] {
+            let mut order: Vec<_> = (0..count).collect();
+            order.sort_by(|one, other| share_of(*one).total_cmp(&share_of(*other)));
+            for pair in order.windows(2) {
+                let gap = share_of(pair[1]) - share_of(pair[0]);
+                assert!(gap * (count as f64) < 2.7, "{count}: {pair:?}");
+                assert!(pair[0].abs_diff(pair[1]) > CLIENTS_OF_ACCOUNT, "{count}: {pair:?}");
+            }
+        }
+    }
 }
