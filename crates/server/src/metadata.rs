@@ -452,6 +452,15 @@ pub trait Metadata:
     fn release_savepoint(&mut self) -> Result<()>;
     /// Undoes what was written since the mark.
     fn undo_to_savepoint(&mut self) -> Result<()>;
+    /// Begins to ask several questions. A database in this process answers them as of one moment, and finds out once what is new in it; to
+    /// one elsewhere that would be one more way there and back for what each question is good for alone, so it does nothing.
+    fn begin_asking(&self) -> Result<()> {
+        Ok(())
+    }
+    /// Ends what [`Self::begin_asking`] began.
+    fn end_asking(&self) -> Result<()> {
+        Ok(())
+    }
     /// Tells whether the database answers.
     fn check(&self) -> Result<()>;
     /// Returns everything that was committed, as the bytes of a database of SQLite.

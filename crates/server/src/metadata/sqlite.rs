@@ -185,6 +185,18 @@ impl Metadata for Sqlite {
         self.release_savepoint()
     }
 
+    fn begin_asking(&self) -> Result<()> {
+        self.execute("BEGIN DEFERRED", []).map(drop)
+    }
+
+    fn end_asking(&self) -> Result<()> {
+        // A failing database may have ended it by itself.
+        match self.is_in_transaction() {
+            true => self.execute("COMMIT", []).map(drop),
+            false => Ok(()),
+        }
+    }
+
     fn check(&self) -> Result<()> {
         self.first("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map(drop)
     }

@@ -52,7 +52,7 @@ impl Readers {
             let connection = idle.lock().pop().expect("there are as many connections as permits");
             // A panic below must not lose the connection.
             let borrowed = Borrowed { idle, connection: Some(connection) };
-            let outcome = work(&**borrowed.connection.as_ref().expect("it goes back on drop only"));
+            let outcome = borrowed.read(work);
             drop(borrowed);
             drop(permit);
             outcome
@@ -66,8 +66,58 @@ struct Borrowed {
     connection: Option<Box<dyn Metadata>>,
 }
 
+impl Borrowed {
+    fn read<T>(&self, work: impl FnOnce(&dyn Metadata) -> Result<T>) -> Result<T> {
+        let connection = &**self.connection.as_ref().expect("it goes back on drop only");
+        connection.begin_asking()?;
+        work(connection)
+    }
+}
+
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        self.idle.lock().extend(self.connection.take());
+        let Some(connection) = self.connection.take() else { return };
+        if let Err(error) = connection.end_asking() {
+            tracing::warn!(%error, "a connection that has read does not end that");
+        }
+        self.idle.lock().push(connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::services::accounts;
+    use crate::testing::TestApp;
+
+    #[tokio::test]
+    async fn questions_of_one_reading_are_answered_as_of_one_moment() {
+        let test = TestApp::start();
+        let app = Arc::clone(&test.app);
+        let has_bob = |metadata: &dyn Metadata| Ok(metadata.account_by_name("bob")?.is_some());
+        let (asked, was_asked) = oneshot::channel();
+        let (wrote, written) = std::sync::mpsc::channel();
+        let reading = app.readers.read(move |metadata| {
+            let before = has_bob(metadata)?;
+            asked.send(()).unwrap();
+            written.recv().unwrap();
+            Ok((before, has_bob(metadata)?))
+        });
+        let writing = async {
+            was_asked.await.unwrap();
+            let add = |metadata: &mut dyn Metadata| {
+                accounts::create_account(metadata, "bob", "", 0).map(drop)
+            };
+            app.writer.write(add).await.unwrap();
+            wrote.send(()).unwrap();
+        };
+        let (read, ()) = tokio::join!(reading, writing);
+        assert_eq!(read.unwrap(), (false, false));
+        // The next one of each connection sees what is there by now.
+        for _ in 0..=READERS {
+            assert!(app.readers.read(has_bob).await.unwrap());
+        }
     }
 }
