@@ -14,7 +14,7 @@ const WORK_AT_FIRST: u64 = 1 << 32;
 const WORK_FACTOR: u64 = 16 * 1024;
 
 /// What a reader has done to open records, and for how much. One unit is what it takes to look at one place for a match, 5 to 10 ns.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct WorkAllowance {
     done: u64,
     read: u64,

@@ -162,4 +162,29 @@ mod tests {
         world.add_whole(std::slice::from_ref(&two)).await;
         assert!(read(&world, &table).await.expect("read") == [one, two].concat());
     }
+
+    #[tokio::test]
+    async fn a_chunk_counts_as_read_once_each_time_that_one_comes_to_it() {
+        let mut world = World::start().await;
+        let (one, two) = (vec![1; 3000], vec![2; 3000]);
+        let chunks = [&one, &two].map(|bytes| world.chunk(bytes));
+        let table = ChunkTable::new(4096, chunks.to_vec()).expect("a table");
+        world.add_whole(&[one, two]).await;
+        let mut version =
+            PackedVersion::new(Arc::clone(&world.test.app), world.reading, table.clone());
+        let read = move || {
+            // The last of these goes back.
+            for range in [0..1000, 1000..3000, 3000..4000, 4000..6000, 10..20] {
+                let mut bytes = vec![0; range.len()];
+                version.read_at(range.start as u64, &mut bytes).expect("read");
+                assert!(bytes.iter().all(|byte| usize::from(*byte) == 1 + range.start / 3000));
+            }
+            version.open.allowance
+        };
+        let allowance = tokio::task::spawn_blocking(read).await.expect("it does not panic");
+        let mut expected = content::pack::WorkAllowance::default();
+        expected.count(allowance.done());
+        expected.hand_out(3 * 3000);
+        assert_eq!(allowance, expected);
+    }
 }
