@@ -1,7 +1,8 @@
 //! Threads that may block: where requests ask the database, read packs, hash and compress.
 //!
 //! A runtime's own threads must not wait, so each such piece of work goes to another thread and comes back, which takes longer than
-//! most of the pieces. A request of many pieces therefore goes there as a whole, once ([`Threads::whole`]), and its pieces stay where it is.
+//! most of the pieces. A request of many pieces therefore goes there as a whole ([`Threads::whole`]), and its pieces stay where it is. While it
+//! waits for somebody it has no thread, and the next one when it goes on; the answer of the writer, on which little follows, is taken in the runtime.
 //! *Invariants*: what blocks never does so on a thread of the runtime; whole requests never take all threads, because pieces that
 //! must run beside them need some.
 
@@ -14,30 +15,22 @@ use tokio::sync::Semaphore;
 use crate::error::{Result, ServerError};
 use crate::limits::BODY_WAIT_TIMEOUT;
 
-/// How many requests have a thread as a whole at once, of the 512 threads that the runtime has for all that blocks.
+mod errand;
+
+pub(crate) use errand::only_little_follows;
+
+/// How many requests are worked at as a whole at once; each has at most one of the 512 threads that the runtime has for all that blocks.
 const WHOLE_MAX: usize = 64;
 
 /// Said to who asks for something that is not begun any more.
 pub(crate) const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
 
-/// Does a piece of work that may block: here where this thread may, else on one that may.
+/// Does a piece of work that may block, or waits for futures ([`wait`], and what drives a database elsewhere): here where this thread may, else
+/// on one that may.
 ///
 /// # Errors
 /// [`ServerError::Unavailable`] where the server stops, or the work panicked on the other thread.
 pub(crate) async fn piece<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T> {
-    match may_block() {
-        true => Ok(work()),
-        false => beside(work).await,
-    }
-}
-
-/// Does work that waits for futures ([`wait`]): here where this thread may block, else on one that may.
-///
-/// # Errors
-/// As [`piece`].
-pub(crate) async fn stretch<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     match may_block() {
@@ -75,7 +68,7 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// Runs a request on one thread that may block. It runs to its end, also where nobody waits for it any more; what waits for the other
+    /// Runs a request on threads that may block. It runs to its end, also where nobody waits for it any more; what waits for the other
     /// side, as for a body, must be done with before.
     ///
     /// # Errors
@@ -88,12 +81,11 @@ impl Threads {
         let Ok(Ok(permit)) = tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await else {
             return Err(ServerError::Unavailable { reason: "works for too many others" });
         };
-        let runtime = Handle::current();
-        beside(move || {
+        let whole = async move {
             let _held = permit;
-            wait(&runtime, request)
-        })
-        .await
+            errand::run(request).await
+        };
+        tokio::spawn(whole).await.unwrap_or(Err(STOPPING))
     }
 }
 
@@ -129,16 +121,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stretch_of_a_whole_request_stays_where_it_is_and_may_wait_for_futures() {
+    async fn pieces_of_a_whole_request_stay_where_it_is_and_may_wait_for_futures_in_each_other() {
         let nested = async {
             let runtime = Handle::current();
             let around = current().id();
-            let inside = move || (current().id(), wait(&runtime, of_piece()));
-            (around, stretch(inside).await.unwrap(), of_piece().await)
+            // What reads a database elsewhere drives a runtime of its own.
+            let own = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let innermost = piece(move || own().block_on(async { current().id() }));
+            let inside = move || (current().id(), wait(&runtime, innermost));
+            (around, piece(inside).await.unwrap(), of_piece().await)
         };
         let (around, (inside, innermost), behind) = Threads::default().whole(nested).await.unwrap();
-        assert_eq!([inside, innermost, behind], [around; 3]);
-        assert_ne!(stretch(|| current().id()).await.unwrap(), current().id());
+        assert_eq!([inside, innermost.unwrap(), behind], [around; 3]);
     }
 
     #[tokio::test]
@@ -150,6 +144,84 @@ mod tests {
             assert_ne!(of_piece().await, current().id());
         }
         assert_eq!(threads.whole(async { 7 }).await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_waits_goes_on_where_it_may_block_but_where_only_little_follows() {
+        let threads = Threads::default();
+        let here = current().id();
+        for little_follows in [false, true] {
+            let (answer, answered) = tokio::sync::oneshot::channel();
+            let (polled, was_polled) = std::sync::mpsc::channel();
+            let waiting = threads.whole(async move {
+                let before = (current().id(), may_block());
+                if little_follows {
+                    only_little_follows();
+                }
+                let mut answered = std::pin::pin!(answered);
+                let answer = std::future::poll_fn(|context| {
+                    let answer = answered.as_mut().poll(context);
+                    // From here on it is to be woken up.
+                    let _ = polled.send(());
+                    answer
+                });
+                answer.await.unwrap();
+                let behind = (current().id(), may_block());
+                // Whatever it does then, it may block from there on.
+                tokio::task::yield_now().await;
+                (before, behind, may_block(), of_piece().await)
+            });
+            let answering = threads.whole(async move {
+                was_polled.recv().unwrap();
+                answer.send(()).unwrap();
+            });
+            let (waited, answered) = tokio::join!(waiting, answering);
+            let (before, behind, may_block, piece) = waited.unwrap();
+            assert!(before.0 != here && before.1);
+            assert_eq!((behind.0 == here, behind.1), (little_follows, !little_follows));
+            assert!(may_block && piece != here);
+            answered.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_woken_up_before_it_is_back_goes_on() {
+        let threads = Threads::default();
+        for round in 0..200 {
+            let (answer, answered) = tokio::sync::oneshot::channel();
+            let request = async move {
+                let mut answer = Some(answer);
+                let mut answered = std::pin::pin!(answered);
+                std::future::poll_fn(|context| {
+                    let polled = answered.as_mut().poll(context);
+                    // From here on it is to be woken up, and it is still on this thread.
+                    if let Some(answer) = answer.take() {
+                        answer.send(round).unwrap();
+                        std::thread::sleep(std::time::Duration::from_micros(round % 7 * 50));
+                    }
+                    polled
+                })
+                .await
+            };
+            let long = std::time::Duration::from_secs(30);
+            let answer = tokio::time::timeout(long, threads.whole(request)).await;
+            assert_eq!(answer.expect("it goes on").unwrap().unwrap(), round);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_goes_on_to_its_end_where_nobody_waits_for_it() {
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let (end, ended) = tokio::sync::oneshot::channel();
+        let threads = Threads::default();
+        let request = threads.whole(async move {
+            let going_on = begun.await;
+            end.send(going_on.is_ok()).unwrap();
+        });
+        let given_up = std::time::Duration::from_millis(20);
+        assert!(tokio::time::timeout(given_up, request).await.is_err());
+        begin.send(()).unwrap();
+        assert!(ended.await.unwrap());
     }
 
     #[tokio::test]

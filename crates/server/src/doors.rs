@@ -30,7 +30,8 @@ pub mod web;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::header::AUTHORIZATION;
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use axum::http::request::Parts;
 
 use crate::app::App;
@@ -63,6 +64,11 @@ impl FromRequestParts<Arc<App>> for Caller {
         }
         Ok(caller)
     }
+}
+
+/// Returns how many bytes the body of a request has, where that was said before.
+fn announced_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Returns the token that a request shows.

@@ -37,7 +37,7 @@ pub use searching::{Found, FoundPage};
 pub use spool::{Spool, Spooled, Spools};
 pub use uploads::{UPLOAD_LIFE, UploadState};
 pub use usage::Usage;
-pub(crate) use views::Reading;
+pub(crate) use views::Author;
 pub use views::ViewGuard;
 pub use writing::{Applied, Put};
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Query, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -22,6 +22,7 @@ use model::{Commit, WorkspaceId};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
+use super::announced_length;
 use super::files::path::workspace_of;
 use super::packs::drain;
 use crate::app::App;
@@ -86,7 +87,7 @@ async fn take_commit(
     body: Body,
 ) -> Result<Response> {
     let mut body = body.into_data_stream();
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let announced = announced_length(&headers);
     let taken = async {
         let caller = caller?;
         let workspace = workspace_of(&app, caller, &workspace).await?;

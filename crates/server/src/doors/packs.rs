@@ -21,7 +21,7 @@ use storage::{ObjectKey, ObjectStore};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::files::path::workspace_of;
-use super::to_the_end;
+use super::{announced_length, to_the_end};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -170,7 +170,7 @@ async fn delete_object(
 /// closes while it sends would not let it read the answer.
 async fn store(target: Result<Target>, headers: &HeaderMap, body: Body) -> Result<StatusCode> {
     let mut body = body.into_data_stream();
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let announced = announced_length(headers);
     let if_absent = headers.contains_key(IF_NONE_MATCH);
     let stored = match target {
         Ok(target) if target.is_kept() => target.keep(announced, if_absent, &mut body).await,

@@ -22,7 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Spooled;
 use super::opened::OpenRecords;
 use super::packs::damaged_content;
-use super::views::{Reading, ViewGuard};
+use super::views::{Author, Reading, ViewGuard};
 use super::writing::{Applied, Attempt, Put, TRIES, busy, uncut};
 use crate::app::App;
 use crate::auth::Caller;
@@ -155,19 +155,20 @@ impl App {
     /// [`ServerError::Unverified`]; [`ServerError::SessionGone`]; [`ServerError::Invalid`] for messages that make no sense here.
     pub(crate) async fn take_delta(
         self: &Arc<Self>,
-        reading: Reading,
+        author: Author,
         put: &Put,
         body: &Spooled,
     ) -> Result<DeltaAnswer> {
+        let reading = author.reading;
         let first = body.clone();
         let first = blocking::piece(move || Frames::of(&first).only_first()).await??;
         let envelope = Envelope::of(&first).map_err(|error| refused(error, put))?;
         match envelope.kind {
-            MessageKind::Chunks => self.make_version(reading, put, body, None).await,
+            MessageKind::Chunks => self.make_version(author, put, body, None).await,
             MessageKind::Recipe | MessageKind::Literals => {
                 let (whose, now) = ((reading.caller, reading.workspace), self.clock.elapsed());
                 let session = self.files.sessions.take(whose, envelope.session, &put.path, now)?;
-                self.make_version(reading, put, body, Some(session)).await
+                self.make_version(author, put, body, Some(session)).await
             }
             MessageKind::Open
             | MessageKind::NewSums
@@ -197,15 +198,17 @@ impl App {
     /// Makes a new version of the messages of a body, which go on with a session or are a delta of our own method, and commits it.
     async fn make_version(
         self: &Arc<Self>,
-        mut reading: Reading,
+        mut author: Author,
         put: &Put,
         body: &Spooled,
         session: Option<Session>,
     ) -> Result<DeltaAnswer> {
         for attempt in 0..TRIES {
             if attempt > 0 {
-                reading = self.let_in(reading.caller, reading.workspace, Right::Write).await?;
+                let Reading { caller, workspace, .. } = author.reading;
+                author = self.let_write(caller, workspace).await?;
             }
+            let reading = author.reading;
             let (base, view) = self.base_of(reading, put).await?;
             if session.as_ref().is_some_and(|session| session.content != base.content) {
                 return Err(wrong_base(put));
@@ -215,7 +218,7 @@ impl App {
             if !is_indexed {
                 self.index_packs(reading).await?;
             }
-            let (table, _memory) = self.chunk_table_for(reading, &base.content).await?;
+            let (table, memory) = self.chunk_table_for(reading, &base.content).await?;
             let assembling = Assembling {
                 old: PackedVersion::new(Arc::clone(self), reading, table.clone()),
                 workspace: base.plain.workspace(),
@@ -223,10 +226,12 @@ impl App {
                 body: body.clone(),
                 side: session.as_ref().map(|session| session.side.clone()),
             };
-            let _working = self.memory_for_body(assembling.weight()).await?;
+            let working = self.memory_for_body(assembling.weight()).await?;
             let view = self.view_of(reading).await?;
             let assemble = move |packing| assembling.run(packing);
             let (assembled, packs) = self.fill_packs(reading, view, assemble).await?;
+            // A commit may wait for the disk, and others need the memory.
+            drop((memory, working));
             let content = match assembled.map_err(|error| error.for_client(put))? {
                 Ok(content) => content,
                 Err(answer) => return Ok(DeltaAnswer::Message(answer)),
@@ -235,7 +240,8 @@ impl App {
                 base.check(put, view.find(&put.path).as_ref())?;
                 self.plan_of_put(view, put, &content)
             };
-            match self.apply_with(reading, packs, plan).await? {
+            let turn = self.turn_of(reading).await?;
+            match self.apply_with(&author, turn, packs, plan).await? {
                 Attempt::Done(applied) => return Ok(DeltaAnswer::Put(applied)),
                 Attempt::Lost | Attempt::Fenced => {}
             }
@@ -277,8 +283,7 @@ impl App {
             };
             answer.map_err(|error| old.failure(error))
         };
-        let (answer, side) =
-            blocking::stretch(work).await?.map_err(|error| error.for_client(put))?;
+        let (answer, side) = blocking::piece(work).await?.map_err(|error| error.for_client(put))?;
         if let Some(side) = side {
             let session = Session::new(put.path.clone(), base.content, side);
             let whose = (reading.caller, reading.workspace);

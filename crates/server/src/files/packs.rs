@@ -85,8 +85,8 @@ impl App {
 
     /// Looks into all packs that nobody has looked into.
     pub(super) async fn index_packs(&self, reading: Reading) -> Result<()> {
-        let caught_up = self.view_to_change(reading.caller, reading.workspace).await?;
-        self.index_packs_of(reading, &caught_up.turn).await
+        let turn = self.turn_of(reading).await?;
+        self.index_packs_of(reading, &turn).await
     }
 
     async fn index_packs_of(&self, reading: Reading, turn: &Turn) -> Result<()> {

@@ -47,9 +47,10 @@ pub struct Spool {
     /// What did not fit into memory, in a file without a name, which nobody has to remove.
     file: Option<File>,
     length: u64,
+    length_max: u64,
     /// Where somebody may ask for its checksums.
     summing: Option<Summing>,
-    permit: OwnedSemaphorePermit,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A body that is whole. Cheap to clone.
@@ -60,7 +61,7 @@ pub struct Spooled {
     pub length: u64,
     /// Its checksums, if it is a file that came as it is.
     pub checksums: Option<Checksums>,
-    _permit: Arc<OwnedSemaphorePermit>,
+    _permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Spooled {
@@ -130,14 +131,14 @@ impl Spool {
         let Ok(Ok(permit)) = tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await else {
             return Err(ServerError::Unavailable { reason: "receives too many files at once" });
         };
-        Ok(Self {
-            aside: spools.aside.clone(),
-            memory: Vec::new(),
-            file: None,
-            length: 0,
-            summing: None,
-            permit,
-        })
+        Ok(Self { permit: Some(permit), ..Self::begin_short(spools, FILE_LENGTH_MAX) })
+    }
+
+    /// Begins what has at most so many bytes, which are fewer than the memory of its connection. It may come from anybody, so it takes no
+    /// place from those who were let in.
+    pub fn begin_short(spools: &Spools, length_max: u64) -> Self {
+        let (aside, memory) = (spools.aside.clone(), Vec::new());
+        Self { aside, memory, file: None, length: 0, length_max, summing: None, permit: None }
     }
 
     /// Begins a file. To sum it up three times takes longer than all that happens to it otherwise.
@@ -168,8 +169,8 @@ impl Spool {
     }
 
     async fn push(&mut self, bytes: Bytes) -> Result<()> {
-        if self.length + bytes.len() as u64 > FILE_LENGTH_MAX {
-            return Err(ServerError::TooLarge { what: "file", length_max: FILE_LENGTH_MAX });
+        if self.length + bytes.len() as u64 > self.length_max {
+            return Err(ServerError::TooLarge { what: "file", length_max: self.length_max });
         }
         if self.keep(&bytes) { self.flush().await } else { Ok(()) }
     }
@@ -210,7 +211,7 @@ impl Spool {
             None => Source::Memory(Arc::new(self.memory)),
         };
         let (length, checksums) = (self.length, self.summing.map(Summing::finish));
-        Ok(Spooled { source, length, checksums, _permit: Arc::new(self.permit) })
+        Ok(Spooled { source, length, checksums, _permit: self.permit.map(Arc::new) })
     }
 }
 

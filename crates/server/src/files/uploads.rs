@@ -17,7 +17,6 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::AccountId;
-use crate::services::authorisation::Right;
 
 /// How many uploads there are at most, less than bodies may be kept aside, and how many of one account.
 const UPLOADS_MAX: usize = 48;
@@ -253,10 +252,10 @@ impl App {
     ) -> Result<(RelativePath, DeltaAnswer)> {
         let upload = self.upload(caller, workspace, &id)?;
         let put = Put { upload: Some(id), ..put_at(upload.path.clone())? };
-        let reading = self.let_in(caller, workspace, Right::Write).await?;
+        let author = self.let_write(caller, workspace).await?;
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
         let spooled = self.whole_of(&mut came, &id).await?;
-        let answer = self.take_delta(reading, &put, &spooled).await?;
+        let answer = self.take_delta(author, &put, &spooled).await?;
         self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), answer))
     }

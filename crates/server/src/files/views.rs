@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use model::checkpoint::{Checkpoint, PageWalk, decode_entry};
 use model::fold::Folded;
@@ -23,7 +24,14 @@ use crate::limits::{ENTRIES_LENGTH_MAX, VIEW_WEIGHT_MAX, VIEWS_MAX};
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
 use crate::services::files::View;
+use crate::services::sync_service::length_bound;
 use crate::services::{accounts, sync_service, workspaces};
+
+/// How long a view is taken as new that was so when somebody was let in: most of what people ask for is done by then.
+pub(super) const LET_IN_HOLDS: Duration = Duration::from_secs(1);
+
+/// How many bytes of entries are folded where one is: as many take less time than the way to another thread.
+const FOLDED_AT_ONCE: usize = 16 * 1024;
 
 /// A view that is as new as its log, to be read.
 pub type ViewGuard = OwnedRwLockReadGuard<Option<View>, View>;
@@ -37,6 +45,30 @@ pub(crate) struct Reading {
     head: Head,
     /// How many entries the view had folded before the log was asked, those among them that were being folded.
     folds: u64,
+    /// When the log was asked, by [`model::Clock::elapsed`].
+    at: Duration,
+}
+
+/// Who was let into a workspace to change it.
+#[derive(Debug, Clone)]
+pub(crate) struct Author {
+    pub(crate) reading: Reading,
+    /// What the device is called, for the log.
+    pub(crate) device_name: String,
+}
+
+/// What was so before a log was asked.
+struct Begun {
+    workspace: WorkspaceId,
+    folds: u64,
+    at: Duration,
+}
+
+impl Begun {
+    fn of(self, caller: Caller, head: Head) -> Reading {
+        let Self { workspace, folds, at } = self;
+        Reading { caller, workspace, head, folds, at }
+    }
 }
 
 impl Reading {
@@ -78,18 +110,9 @@ impl Turn {
     }
 }
 
-/// A view that was caught up, to be changed.
-#[derive(Debug)]
-pub(super) struct CaughtUp {
-    pub(super) turn: Turn,
-    /// The name of the caller's device.
-    pub(super) device_name: String,
-}
-
 /// What a log has beyond a view.
 struct News {
     head: Head,
-    device_name: String,
     entries: Vec<Entry>,
     /// Where the log has not the entry up to which the view was folded: the genesis to begin with again.
     genesis: Option<Genesis>,
@@ -125,6 +148,12 @@ impl Views {
     /// Returns where the view of a workspace is, or will be.
     pub(super) fn place(&self, workspace: WorkspaceId) -> Arc<RwLock<Option<View>>> {
         self.slot(workspace).view
+    }
+
+    /// Waits until nobody else changes a view.
+    pub(super) async fn turn(&self, workspace: WorkspaceId) -> Turn {
+        let Slot { view, turn, folds } = self.slot(workspace);
+        Turn { view, folds, _alone: turn.lock_owned().await }
     }
 
     /// Returns how many entries a view has folded, those among them that are being folded.
@@ -168,35 +197,49 @@ impl App {
         workspace: WorkspaceId,
         right: Right,
     ) -> Result<Reading> {
-        let folds = self.files.views.folds(workspace);
+        let begun = self.begin_reading(workspace);
         let open = move |metadata: &dyn Metadata| {
             workspaces::open(metadata, &caller, workspace, right).map(|found| found.head)
         };
         let head = self.readers.read(open).await?;
-        Ok(Reading { caller, workspace, head, folds })
+        Ok(begun.of(caller, head))
     }
 
-    /// Lets the device of a token into a workspace, as [`Self::let_in`], by one question to the database.
+    /// Lets somebody into a workspace to change it.
+    ///
+    /// # Errors
+    /// As [`Self::let_in`].
+    pub(crate) async fn let_write(&self, caller: Caller, workspace: WorkspaceId) -> Result<Author> {
+        let begun = self.begin_reading(workspace);
+        let open = move |metadata: &dyn Metadata| {
+            workspaces::open_with_device(metadata, &caller, workspace, Right::Write)
+        };
+        let (found, device) = self.readers.read(open).await?;
+        Ok(Author { reading: begun.of(caller, found.head), device_name: device.name })
+    }
+
+    /// Lets the device of a token into a workspace to change it, by one question to the database.
     ///
     /// # Errors
     /// [`ServerError::NotSignedIn`]; as [`Self::let_in`].
-    pub(crate) async fn enter(
-        &self,
-        token: Token,
-        workspace: WorkspaceId,
-        right: Right,
-    ) -> Result<Reading> {
-        let (folds, now) = (self.files.views.folds(workspace), self.now());
+    pub(crate) async fn enter(&self, token: Token, workspace: WorkspaceId) -> Result<Author> {
+        let (begun, now) = (self.begin_reading(workspace), self.now());
         let open = move |metadata: &dyn Metadata| {
             let (device, is_due) = accounts::authenticate_device(metadata, &token, now)?;
-            let found = workspaces::open_as(metadata, &device, workspace, right);
-            Ok((accounts::caller_of(&device), is_due, found.map(|found| found.head)))
+            let found = workspaces::open_as(metadata, &device, workspace, Right::Write);
+            Ok((device, is_due, found.map(|found| found.head)))
         };
-        let (caller, is_due, head) = self.readers.read(open).await?;
+        let (device, is_due, head) = self.readers.read(open).await?;
+        let caller = accounts::caller_of(&device);
         if is_due {
             self.note_seen(caller, now).await?;
         }
-        Ok(Reading { caller, workspace, head: head?, folds })
+        Ok(Author { reading: begun.of(caller, head?), device_name: device.name })
+    }
+
+    /// Notes what is to be known before the log is asked.
+    fn begin_reading(&self, workspace: WorkspaceId) -> Begun {
+        Begun { workspace, folds: self.files.views.folds(workspace), at: self.clock.elapsed() }
     }
 
     /// Returns the view of a workspace for somebody who was let in: as new as the log was then, or newer.
@@ -208,12 +251,13 @@ impl App {
         if let Some(guard) = reading.look(&place).await {
             return Ok(guard);
         }
-        let turn = self.turn(reading.workspace).await;
+        let turn = self.files.views.turn(reading.workspace).await;
         // Who had the turn before has mostly folded what was lacking.
         if let Some(guard) = reading.look(&turn.view).await {
             return Ok(guard);
         }
-        Ok(self.caught_up(reading.caller, reading.workspace, turn).await?.turn.view().await)
+        self.catch_up_all(reading, &turn).await?;
+        Ok(turn.view().await)
     }
 
     /// Returns the view of a workspace for somebody who may change that, too.
@@ -241,51 +285,51 @@ impl App {
         self.let_in(caller, workspace, Right::Write).await.map(drop)
     }
 
-    /// Waits until nobody else changes the view of a workspace, and catches it up.
+    /// Waits until nobody else changes the view of a workspace, and catches it up: to where the log was when somebody was let in, or to
+    /// where it is by now where that was not just before. What others have committed meanwhile is found out by the commit.
     ///
     /// # Errors
     /// As [`Self::view`].
-    pub(super) async fn view_to_change(
-        &self,
-        caller: Caller,
-        workspace: WorkspaceId,
-    ) -> Result<CaughtUp> {
-        let turn = self.turn(workspace).await;
-        self.caught_up(caller, workspace, turn).await
+    pub(super) async fn turn_of(&self, reading: Reading) -> Result<Turn> {
+        let turn = self.files.views.turn(reading.workspace).await;
+        let is_recent = self.clock.elapsed().saturating_sub(reading.at) <= LET_IN_HOLDS;
+        if !is_recent || reading.look(&turn.view).await.is_none() {
+            self.catch_up_all(reading, &turn).await?;
+        }
+        Ok(turn)
     }
 
-    async fn turn(&self, workspace: WorkspaceId) -> Turn {
-        let Slot { view, turn, folds } = self.files.views.slot(workspace);
-        Turn { view, folds, _alone: turn.lock_owned().await }
+    /// Does the same, up to where the log is by now: for who changes several things at once, of which each may be refused alone.
+    ///
+    /// # Errors
+    /// As [`Self::view`].
+    pub(super) async fn newest_turn(&self, reading: Reading) -> Result<Turn> {
+        let turn = self.files.views.turn(reading.workspace).await;
+        self.catch_up_all(reading, &turn).await?;
+        Ok(turn)
     }
 
-    async fn caught_up(
-        &self,
-        caller: Caller,
-        workspace: WorkspaceId,
-        turn: Turn,
-    ) -> Result<CaughtUp> {
+    async fn catch_up_all(&self, reading: Reading, turn: &Turn) -> Result<()> {
         if turn.view.read().await.is_none() {
-            let begun = self.begin_view(caller, workspace).await?;
+            let begun = self.begin_view(reading.caller, reading.workspace).await?;
             *turn.view.write().await = Some(begun);
         }
-        let (_, device_name) = self.catch_up(caller, workspace, &turn, 0).await?;
-        Ok(CaughtUp { turn, device_name })
+        self.catch_up(reading, turn, 0).await.map(drop)
     }
 
-    /// Folds what is new in the log. Returns what the entry `wanted` has done, if it is among that, and the name of the caller's device.
+    /// Folds what is new in the log. Returns what the entry `wanted` has done, if it is among that.
     pub(super) async fn catch_up(
         &self,
-        caller: Caller,
-        workspace: WorkspaceId,
+        reading: Reading,
         turn: &Turn,
         wanted: u64,
-    ) -> Result<(Option<Folded>, String)> {
+    ) -> Result<Option<Folded>> {
+        let Reading { caller, workspace, .. } = reading;
         let mut folded = None;
         loop {
             let seen = turn.view().await.head();
             let read = move |metadata: &dyn Metadata| news(metadata, &caller, workspace, seen);
-            let News { head, device_name, entries, genesis } = self.readers.read(read).await?;
+            let News { head, entries, genesis } = self.readers.read(read).await?;
             if let Some(genesis) = genesis {
                 // The server was restored from an older copy.
                 let anew = View::new(&genesis, Arc::clone(&self.random))?;
@@ -298,7 +342,7 @@ impl App {
                 folded = done.or(folded);
             }
             if is_end {
-                return Ok((folded, device_name));
+                return Ok(folded);
             }
         }
     }
@@ -314,7 +358,9 @@ impl App {
         let mut guard = Arc::clone(&turn.view).write_owned().await;
         let folds = guard.as_ref().map_or(0, View::folds) + entries.len() as u64;
         turn.folds.store(folds, Ordering::SeqCst);
-        let fold = move || {
+        let lengths = entries.iter().map(|entry| length_bound(&entry.commit));
+        let is_little = lengths.sum::<usize>() <= FOLDED_AT_ONCE;
+        let mut fold = move || {
             let view = guard.as_mut().expect("it was filled");
             let mut folded = None;
             for entry in &entries {
@@ -329,7 +375,10 @@ impl App {
             }
             Ok::<_, ServerError>((folded, weight))
         };
-        let (folded, weight) = blocking::piece(fold).await??;
+        let (folded, weight) = match is_little {
+            true => fold()?,
+            false => blocking::piece(fold).await??,
+        };
         self.files.views.weigh(workspace, weight);
         match weight > VIEW_WEIGHT_MAX {
             false => Ok(folded),
@@ -417,7 +466,7 @@ fn news(
     workspace: WorkspaceId,
     seen: Head,
 ) -> Result<News> {
-    let (found, device) = workspaces::open_with_device(metadata, caller, workspace, Right::Read)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
     let is_known = seen == found.head
         || seen.seq == 0
         || metadata.entry_hash(found.number, seen.seq)? == Some(seen.hash);
@@ -429,5 +478,5 @@ fn news(
         true => sync_service::entries_of(metadata, &found, seen.seq, ENTRIES_LENGTH_MAX)?,
         false => Vec::new(),
     };
-    Ok(News { head: found.head, device_name: device.name, entries, genesis })
+    Ok(News { head: found.head, entries, genesis })
 }

@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 
 use super::content_key;
 use super::spool::{Source, Spooled, SpooledFile};
-use super::views::{CaughtUp, Reading, Turn, ViewGuard};
+use super::views::{Author, Reading, Turn, ViewGuard};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::blocking::{self, STOPPING};
@@ -107,12 +107,12 @@ impl App {
     }
 
     /// Lets somebody in who may put a file.
-    async fn let_put(&self, caller: Caller, workspace: WorkspaceId, put: &Put) -> Result<Reading> {
-        let reading = self.let_in(caller, workspace, Right::Write).await?;
-        let view = self.view_of(reading).await?;
+    async fn let_put(&self, caller: Caller, workspace: WorkspaceId, put: &Put) -> Result<Author> {
+        let author = self.let_write(caller, workspace).await?;
+        let view = self.view_of(author.reading).await?;
         let empty = NewFile { content: Content::default(), modified: put.modified };
         changes::put_file(&view, &put.path, &put.condition, &empty, NodeId::POOL)?;
-        Ok(reading)
+        Ok(author)
     }
 
     /// Puts a file.
@@ -128,7 +128,8 @@ impl App {
     ) -> Result<Applied> {
         for _ in 0..TRIES {
             // Nothing is stored for who is refused anyway.
-            let reading = self.let_put(caller, workspace, put).await?;
+            let author = self.let_put(caller, workspace, put).await?;
+            let reading = author.reading;
             let view = self.view_of(reading).await?;
             let is_indexed = view.places().unindexed().is_empty();
             drop(view);
@@ -140,7 +141,8 @@ impl App {
                 self.files.checksums.note(content_key(&content), checksums.clone());
             }
             let plan = |view: &View| self.plan_of_put(view, put, &content);
-            match self.apply_with(reading, packs, plan).await? {
+            let turn = self.turn_of(reading).await?;
+            match self.apply_with(&author, turn, packs, plan).await? {
                 Attempt::Done(applied) => return Ok(applied),
                 Attempt::Lost | Attempt::Fenced => {}
             }
@@ -171,9 +173,10 @@ impl App {
         mut plan: impl FnMut(&View) -> Result<Plan>,
     ) -> Result<Applied> {
         // A plan that changes nothing makes no commit, which would ask.
-        let reading = self.let_in(caller, workspace, Right::Write).await?;
+        let author = self.let_write(caller, workspace).await?;
         for _ in 0..TRIES {
-            match self.apply_with(reading, Packs::default(), &mut plan).await? {
+            let turn = self.newest_turn(author.reading).await?;
+            match self.apply_with(&author, turn, Packs::default(), &mut plan).await? {
                 Attempt::Done(applied) => return Ok(applied),
                 Attempt::Lost | Attempt::Fenced => {}
             }
@@ -183,12 +186,12 @@ impl App {
 
     pub(super) async fn apply_with(
         &self,
-        reading: Reading,
+        author: &Author,
+        turn: Turn,
         mut packs: Packs,
         mut plan: impl FnMut(&View) -> Result<Plan>,
     ) -> Result<Attempt> {
-        let CaughtUp { turn, device_name } =
-            self.view_to_change(reading.caller, reading.workspace).await?;
+        let reading = author.reading;
         if !self.has_entries(reading, std::mem::take(&mut packs.rests_on)).await? {
             // The log went back to an older state, and packs that it named are nobody's.
             return Ok(Attempt::Lost);
@@ -206,7 +209,7 @@ impl App {
             let commit = Commit {
                 op_id: OpId::from_bytes(random_bytes(&*self.random)),
                 device: reading.caller.device,
-                device_name: device_name.clone(),
+                device_name: author.device_name.clone(),
                 time: self.clock.now(),
                 seen: packs.seen.take().unwrap_or(head),
                 changes,
@@ -229,7 +232,7 @@ impl App {
                     FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node }
                         if *node == subject =>
                     {
-                        self.undo(reading, &turn, (subject, before), &device_name).await?;
+                        self.undo(author, &turn, (subject, before)).await?;
                         return Ok(Attempt::Lost);
                     }
                     FoldNote::Merged { node, holder } if *node == subject => subject = *holder,
@@ -269,11 +272,11 @@ impl App {
     /// workspace of its own, so that it lies in the root.
     async fn undo(
         &self,
-        reading: Reading,
+        author: &Author,
         turn: &Turn,
         (subject, before): (NodeId, Option<FileNode>),
-        device_name: &str,
     ) -> Result<()> {
+        let reading = author.reading;
         let view = turn.view().await;
         let before = before.and_then(|before| before.record);
         let current = view.node(subject).filter(|current| current.record != before);
@@ -290,7 +293,7 @@ impl App {
             let commit = Commit {
                 op_id: OpId::from_bytes(random_bytes(&*self.random)),
                 device: reading.caller.device,
-                device_name: device_name.to_owned(),
+                device_name: author.device_name.clone(),
                 time: self.clock.now(),
                 seen: turn.view().await.head(),
                 changes,
@@ -312,6 +315,7 @@ impl App {
         // Whoever asked may have gone; the entry stands.
         let finish = move |committed| drop(answer.send(committed));
         self.committer.commit_entry(CommitRequest { caller, workspace, commit }, finish).await?;
+        blocking::only_little_follows();
         let Committed { head, appended } = answered.await.unwrap_or(Err(stopping.clone()))?;
         if let Some(entry) = appended
             && let Some(folded) = self.fold_next(workspace, turn, entry).await?
@@ -319,7 +323,7 @@ impl App {
             return Ok(folded);
         }
         // Somebody else's entries are between the view and this one.
-        let (folded, _) = self.catch_up(caller, workspace, turn, head.seq).await?;
+        let folded = self.catch_up(reading, turn, head.seq).await?;
         folded.ok_or(stopping)
     }
 
@@ -385,7 +389,7 @@ impl App {
         };
         let seen = view.head();
         drop(view);
-        let done = blocking::stretch(move || job(packing)).await?;
+        let done = blocking::piece(move || job(packing)).await?;
         let filled = Arc::into_inner(filled).expect("the job is done").into_inner();
         let mut packs = filled.into_packs().await?;
         packs.seen = Some(seen);

@@ -201,21 +201,28 @@ async fn edit_of_a_byte_costs_some_hundred_bytes_and_one_request() {
 async fn who_is_shut_out_while_a_delta_comes_is_told_nothing_of_the_file() {
     let place = Place::start().await;
     place.put("a", &noise(100_000)).await;
-    let lost = place.server.device("ada").await;
-    let session = SessionId::from_bytes(random());
-    let (_client, open) = RsyncClient::begin(place.plain, session, Tuning::Plus);
-    let (body, mid) = (body_of(&[open]), 10);
-    let (sender, rest) = tokio::sync::oneshot::channel::<Vec<u8>>();
-    let first = futures_util::stream::iter([Ok(body[..mid].to_vec())]);
-    let pieces = first.chain(futures_util::stream::once(rest));
-    let request = lost.request(Method::POST, &place.at("delta/a"));
-    let sending = tokio::spawn(request.body(reqwest::Body::wrap_stream(pieces)).send());
-    tokio::time::sleep(Duration::from_millis(1200)).await;
-    let path = format!("/devices/{}", lost.id);
-    assert_eq!(place.device.status(Method::DELETE, &path, vec![]).await, StatusCode::NO_CONTENT);
-    sender.send(body[mid..].to_vec()).unwrap();
-    let answer = sending.await.unwrap().unwrap();
-    assert!(answer.status().is_client_error(), "{answer:?}");
+    // A body that was announced to be short is received before anybody is asked, and another one in between.
+    for is_announced in [false, true] {
+        let lost = place.server.device("ada").await;
+        let session = SessionId::from_bytes(random());
+        let (_client, open) = RsyncClient::begin(place.plain, session, Tuning::Plus);
+        let (body, mid) = (body_of(&[open]), 10);
+        let (sender, rest) = tokio::sync::oneshot::channel::<Vec<u8>>();
+        let first = futures_util::stream::iter([Ok(body[..mid].to_vec())]);
+        let pieces = first.chain(futures_util::stream::once(rest));
+        let mut request = lost.request(Method::POST, &place.at("delta/a"));
+        if is_announced {
+            request = request.header("content-length", body.len());
+        }
+        let sending = tokio::spawn(request.body(reqwest::Body::wrap_stream(pieces)).send());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let path = format!("/devices/{}", lost.id);
+        let removed = place.device.status(Method::DELETE, &path, vec![]).await;
+        assert_eq!(removed, StatusCode::NO_CONTENT);
+        sender.send(body[mid..].to_vec()).unwrap();
+        let answer = sending.await.unwrap().unwrap();
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{is_announced}: {answer:?}");
+    }
 }
 
 #[tokio::test]
@@ -479,6 +486,9 @@ async fn strangers_and_viewers_are_refused() {
     let (delta, _) = place.delta(&place.survey(b"old"), b"new");
     let bob = place.server.device("bob").await;
     let answer = place.send_as(&bob, "a", delta.body(), &[]).await;
+    assert_eq!(answer.refusal(), refused(404, "not_found"));
+    // Nor are they told what else would be wrong.
+    let answer = place.send_as(&bob, "a", delta.body(), &[("oc-checksum", "SHA1:00")]).await;
     assert_eq!(answer.refusal(), refused(404, "not_found"));
     let role = json!({ "role": "view" });
     let member = place.device.request(Method::PUT, &place.at("members/bob")).json(&role);

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, BodyDataStream};
@@ -19,16 +18,17 @@ use super::content::{ContentQuery, accept_time, etag_value, find, put_of};
 use super::path::Changing;
 use super::{Target, answer};
 use crate::app::App;
+use crate::doors::announced_length;
 use crate::doors::packs::drain;
 use crate::error::{Result, ServerError};
 use crate::files::{DeltaAnswer, Put, Spool};
 use crate::limits::BODY_WAIT_TIMEOUT;
-use crate::services::authorisation::Right;
 
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// How long who was let in before a body is so behind it: edits mostly come at once, and one question to the database serves for all.
-const LET_IN_HOLDS: Duration = Duration::from_secs(1);
+/// How long a body is at most, in bytes, that is received before anybody is asked who sends it: it has mostly come with the head of its
+/// request, and then asking and all that follows are one piece of work.
+const SHORT_LENGTH_MAX: u64 = 64 * 1024;
 
 /// Returns the routes of deltas.
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -82,22 +82,28 @@ async fn take_into(
     headers: &HeaderMap,
     body: &mut BodyDataStream,
 ) -> Result<Response> {
-    let Changing { app, mut reading, path } = changing;
-    let let_in_at = app.clock.elapsed();
-    // Nothing is received from who may not write, nor for what the server cannot read.
-    drop(app.view_of(reading).await?);
-    let put = put_of_delta(&app, path, headers)?;
-    let mut spool = Spool::begin(&app.files.spools).await?;
+    let (app, path) = (Arc::clone(&changing.app), changing.path.clone());
+    let put = put_of_delta(&app, path.clone(), headers);
+    let mut spool = match announced_length(headers) {
+        Some(length) if length <= SHORT_LENGTH_MAX => {
+            Spool::begin_short(&app.files.spools, SHORT_LENGTH_MAX)
+        }
+        _ => {
+            // Nothing long is received from who may not write, nor for what the server cannot read.
+            changing.let_in().await?;
+            put.as_ref().map_err(Clone::clone)?;
+            Spool::begin(&app.files.spools).await?
+        }
+    };
     spool.take(body).await?;
     let spooled = spool.finish().await?;
-    // Who sends slowly may be shut out by now.
-    if app.clock.elapsed().saturating_sub(let_in_at) > LET_IN_HOLDS {
-        reading = app.let_in(reading.caller, reading.workspace, Right::Write).await?;
-    }
-    let (work, new) = (Arc::clone(&app), put.clone());
-    let taken = async move { work.take_delta(reading, &new, &spooled).await };
-    let answer = app.files.threads.whole(taken).await??;
-    delta_answer(answer, &put.path, headers)
+    let threads = app.files.threads.clone();
+    let taken = async move {
+        // Who sends slowly may be shut out by now.
+        let author = changing.let_in().await?;
+        app.take_delta(author, &put?, &spooled).await
+    };
+    delta_answer(threads.whole(taken).await??, &path, headers)
 }
 
 /// Reads the headers of a delta.

@@ -7,13 +7,12 @@ use axum::http::request::Parts;
 use model::{Name, RelativePath, WorkspaceId};
 
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{Caller, Token};
 use crate::doors::token_of;
 use crate::doors::tree::workspace::WorkspaceTree;
 use crate::error::{Result, ServerError};
-use crate::files::Reading;
+use crate::files::Author;
 use crate::metadata::Metadata;
-use crate::services::authorisation::Right;
 use crate::services::workspaces;
 
 /// What no device syncs, at any depth: the folder in which a device keeps what it writes aside.
@@ -58,11 +57,33 @@ impl FromRequestParts<Arc<App>> for Target {
     }
 }
 
-/// A file that a request is to change, by who was let in for that.
+/// A file that a request is to change, and who asks.
 pub(crate) struct Changing {
     pub(crate) app: Arc<App>,
-    pub(crate) reading: Reading,
     pub(crate) path: RelativePath,
+    asking: Asking,
+    workspace: WorkspaceId,
+}
+
+/// Who asks: known already, or by a token that nobody has looked at.
+enum Asking {
+    Known(Caller),
+    Bearer(Token),
+}
+
+impl Changing {
+    /// Lets the one in who asks, at this moment, to what the server can read.
+    ///
+    /// # Errors
+    /// As [`App::enter`]; [`ServerError::Sealed`].
+    pub(crate) async fn let_in(&self) -> Result<Author> {
+        let author = match &self.asking {
+            Asking::Known(caller) => self.app.let_write(*caller, self.workspace).await?,
+            Asking::Bearer(token) => self.app.enter(token.clone(), self.workspace).await?,
+        };
+        drop(self.app.view_of(author.reading).await?);
+        Ok(author)
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Changing {
@@ -76,11 +97,10 @@ impl FromRequestParts<Arc<App>> for Changing {
             // It is found by its name, or refused.
             let Target { app, caller, workspace, path } =
                 Target::from_request_parts(parts, app).await?;
-            let reading = app.let_in(caller, workspace, Right::Write).await?;
-            return Ok(Self { app, reading, path });
+            return Ok(Self { app, path, asking: Asking::Known(caller), workspace });
         };
-        let reading = app.enter(token_of(parts)?, workspace, Right::Write).await?;
-        Ok(Self { app: Arc::clone(app), reading, path })
+        let asking = Asking::Bearer(token_of(parts)?);
+        Ok(Self { app: Arc::clone(app), path, asking, workspace })
     }
 }
 

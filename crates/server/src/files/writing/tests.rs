@@ -1,7 +1,12 @@
-use model::{Change, Mount, Mounts};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use model::{Change, Clock, Mount, Mounts};
 
 use super::*;
 use crate::files::spool::Spool;
+use crate::files::views::LET_IN_HOLDS;
 use crate::testing::TestApp;
 
 fn path(text: &str) -> RelativePath {
@@ -52,7 +57,7 @@ async fn who_reads_does_not_wait_until_what_somebody_writes_is_durable() {
     let make = |view: &View| changes::make_folder(view, &path("d"), folder);
     let read = async {
         test.until_waiting(1).await;
-        let long = std::time::Duration::from_secs(30);
+        let long = Duration::from_secs(30);
         let seen = tokio::time::timeout(long, app.view(other, workspace)).await;
         assert_eq!(seen.expect("it does not wait").unwrap().head().seq, 0);
         drop(writing);
@@ -60,9 +65,77 @@ async fn who_reads_does_not_wait_until_what_somebody_writes_is_durable() {
     let (made, ()) = tokio::join!(app.apply(caller, workspace, make), read);
     made.unwrap();
     // Who was let in before sees the newer state, also while somebody else has the turn to change it.
-    let _turn = app.view_to_change(caller, workspace).await.unwrap();
-    let seen = tokio::time::timeout(std::time::Duration::from_secs(30), app.view_of(before)).await;
+    let _turn = app.files.views.turn(workspace).await;
+    let seen = tokio::time::timeout(Duration::from_secs(30), app.view_of(before)).await;
     assert_eq!(seen.expect("it does not wait").unwrap().head().seq, 1);
+}
+
+/// A clock that shows the seconds that a test sets.
+#[derive(Debug, Default)]
+struct Standing(AtomicU64);
+
+impl Clock for Standing {
+    fn now(&self) -> Timestamp {
+        Timestamp::default()
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::SeqCst))
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
+#[tokio::test]
+async fn what_a_device_commits_after_somebody_was_let_in_is_seen_before_anything_takes_its_place() {
+    let mut test = TestApp::start();
+    let clock = Arc::new(Standing::default());
+    Arc::get_mut(&mut test.app).unwrap().clock = Arc::<Standing>::clone(&clock);
+    let ([caller, other], workspace) = (test.devices, test.home.workspace());
+    let app = Arc::clone(&test.app);
+    let file = app.new_node();
+    let at = |seconds| Timestamp { seconds, nanoseconds: 0 };
+    let plan_of = move |view: &View, seconds| {
+        let new = NewFile { content: Content::default(), modified: at(seconds) };
+        changes::put_file(view, &path("x"), &Condition::Any, &new, file)
+    };
+    app.apply(caller, workspace, |view| plan_of(view, 0)).await.unwrap();
+
+    let author = app.let_write(caller, workspace).await.unwrap();
+    for round in 1..4 {
+        let view = app.view(other, workspace).await.unwrap();
+        let Plan { changes, .. } = plan_of(&view, round).unwrap();
+        let seen = view.head();
+        drop(view);
+        let number = u8::try_from(round).unwrap();
+        let commit =
+            Commit { device: other.device, seen, ..model::testing::commit(number, changes) };
+        let (answer, answered) = oneshot::channel();
+        let finish = |committed| drop(answer.send(committed));
+        let request = CommitRequest { caller: other, workspace, commit };
+        app.committer.commit(request, finish).await.unwrap();
+        let newest = answered.await.unwrap().unwrap();
+        // Nobody has looked at the log since, but where it was long ago.
+        let is_long = round == 3;
+        if is_long {
+            clock.0.store(2 * LET_IN_HOLDS.as_secs(), Ordering::SeqCst);
+        }
+        let mut planned_on = Vec::new();
+        let plan = |view: &View| {
+            planned_on.push(view.head());
+            plan_of(view, 10 + round)
+        };
+        let turn = app.turn_of(author.reading).await.unwrap();
+        let attempt = app.apply_with(&author, turn, Packs::default(), plan).await.unwrap();
+        assert_eq!(planned_on == [newest], is_long, "{round}");
+        assert_eq!(matches!(attempt, Attempt::Done(_)), is_long, "{round}");
+        assert_eq!(matches!(attempt, Attempt::Lost), !is_long, "{round}");
+        let view = app.view(caller, workspace).await.unwrap();
+        let modified = if is_long { 10 + round } else { round };
+        assert_eq!(view.find(&path("x")).unwrap().record.unwrap().modified, at(modified));
+    }
 }
 
 #[tokio::test]
@@ -81,12 +154,13 @@ async fn what_rests_on_entries_that_the_log_has_lost_is_packed_anew() {
     assert_eq!(newest.seq, 2);
     let lost = Head { hash: model::EntryHash::from_bytes([1; 32]), ..newest };
     heads.insert(0, lost);
-    let reading = app.let_in(caller, workspace, Right::Write).await.unwrap();
+    let author = app.let_write(caller, workspace).await.unwrap();
     let folder = app.new_node();
     for (rests_on, is_done) in [(heads.clone(), false), (vec![lost], false), (vec![newest], true)] {
         let packs = Packs { rests_on, ..Packs::default() };
         let make = |view: &View| changes::make_folder(view, &path("c"), folder);
-        let attempt = app.apply_with(reading, packs, make).await.unwrap();
+        let turn = app.turn_of(author.reading).await.unwrap();
+        let attempt = app.apply_with(&author, turn, packs, make).await.unwrap();
         assert_eq!(matches!(attempt, Attempt::Done(_)), is_done);
         assert_eq!(matches!(attempt, Attempt::Lost), !is_done);
     }
