@@ -172,6 +172,8 @@ test('what a device does is told as it happens, and leads to the file, its versi
   await hand.press(renamed.getByRole('button', { name: 'the plan.txt', exact: true }));
   await expect(page.getByText('second', { exact: true })).toBeVisible();
   await page.keyboard.press('Escape');
+  // Where it closes, it gives the focus back, also to who is elsewhere by then.
+  await expect(page.getByRole('dialog')).toBeHidden();
   await keys(page).press(renamed.getByRole('button', { name: /^Versions of/ }));
   await expect(page.getByText('Version 3')).toBeVisible();
   await keys(page).press(page.getByRole('button', { name: 'Restore: Version 1' }));
