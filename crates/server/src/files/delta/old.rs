@@ -139,9 +139,19 @@ mod tests {
     use super::*;
     use crate::files::bases::tests::World;
 
+    /// Returns two chunks, and the list of a version that is made of them.
+    fn two_chunks(world: &World) -> ([Vec<u8>; 2], ChunkTable) {
+        let both = [vec![1; 3000], vec![2; 3000]];
+        let chunks = both.each_ref().map(|bytes| world.chunk(bytes));
+        (both, ChunkTable::new(4096, chunks.to_vec()).expect("a table"))
+    }
+
+    fn version(world: &World, table: &ChunkTable) -> PackedVersion {
+        PackedVersion::new(Arc::clone(&world.test.app), world.reading, table.clone())
+    }
+
     async fn read(world: &World, table: &ChunkTable) -> io::Result<Vec<u8>> {
-        let app = Arc::clone(&world.test.app);
-        let mut version = PackedVersion::new(app, world.reading, table.clone());
+        let mut version = version(world, table);
         let mut bytes = vec![0; table.size() as usize];
         let read = move || version.read_at(0, &mut bytes).map(|()| bytes);
         tokio::task::spawn_blocking(read).await.expect("it does not panic")
@@ -150,12 +160,10 @@ mod tests {
     #[tokio::test]
     async fn chunk_that_is_wrong_beside_the_one_before_comes_from_another_pack() {
         let mut world = World::start().await;
-        let (one, two) = (vec![1; 3000], vec![2; 3000]);
-        let chunks = [&one, &two].map(|bytes| world.chunk(bytes));
-        let table = ChunkTable::new(4096, chunks.to_vec()).expect("a table");
+        let ([one, two], table) = two_chunks(&world);
         let mut writer = world.writer();
-        for chunk in chunks {
-            writer.push(chunk, &one).expect("packed");
+        for chunk in table.chunks() {
+            writer.push(*chunk, &one).expect("packed");
         }
         world.add(writer).await;
         assert!(read(&world, &table).await.is_err());
@@ -166,12 +174,9 @@ mod tests {
     #[tokio::test]
     async fn a_chunk_counts_as_read_once_each_time_that_one_comes_to_it() {
         let mut world = World::start().await;
-        let (one, two) = (vec![1; 3000], vec![2; 3000]);
-        let chunks = [&one, &two].map(|bytes| world.chunk(bytes));
-        let table = ChunkTable::new(4096, chunks.to_vec()).expect("a table");
-        world.add_whole(&[one, two]).await;
-        let mut version =
-            PackedVersion::new(Arc::clone(&world.test.app), world.reading, table.clone());
+        let (both, table) = two_chunks(&world);
+        world.add_whole(&both).await;
+        let mut version = version(&world, &table);
         let read = move || {
             // The last of these goes back.
             for range in [0..1000, 1000..3000, 3000..4000, 4000..6000, 10..20] {
