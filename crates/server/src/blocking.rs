@@ -57,6 +57,17 @@ pub(crate) fn wait<F: Future>(runtime: &Handle, future: F) -> F::Output {
     runtime.block_on(future)
 }
 
+/// Does what must not end half-way where whoever asked closes the connection meanwhile: a change, what others are told of it, and its line
+/// of the audit log.
+///
+/// # Errors
+/// Those of `work`; [`ServerError::Unavailable`] where the server stops.
+pub(crate) async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    tokio::spawn(work).await.unwrap_or(Err(STOPPING))
+}
+
 /// What whole requests share; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Threads(Arc<Semaphore>);
@@ -81,11 +92,11 @@ impl Threads {
         let Ok(Ok(permit)) = tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await else {
             return Err(ServerError::Unavailable { reason: "works for too many others" });
         };
-        let whole = async move {
+        to_the_end(async move {
             let _held = permit;
             errand::run(request).await
-        };
-        tokio::spawn(whole).await.unwrap_or(Err(STOPPING))
+        })
+        .await
     }
 }
 

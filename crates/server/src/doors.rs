@@ -36,20 +36,9 @@ use axum::http::request::Parts;
 
 use crate::app::App;
 use crate::auth::{Caller, Token};
+use crate::blocking::to_the_end;
 use crate::error::ServerError;
 use crate::services::accounts;
-
-/// Does what must not end half-way where whoever asked closes the connection meanwhile: a change, what others are told of it, and its line
-/// of the audit log.
-///
-/// # Errors
-/// Those of `work`; [`ServerError::Unavailable`] where the server stops.
-async fn to_the_end<T: Send + 'static>(
-    work: impl Future<Output = Result<T, ServerError>> + Send + 'static,
-) -> Result<T, ServerError> {
-    let stopping = ServerError::Unavailable { reason: "is stopping" };
-    tokio::spawn(work).await.unwrap_or(Err(stopping))
-}
 
 /// Every door but the login and the health check lets in only who shows the token of a device.
 impl FromRequestParts<Arc<App>> for Caller {

@@ -99,17 +99,15 @@ enum Back<F: Future> {
 impl<F: Future> Place<F> {
     /// Takes what is back, or is told when it is.
     fn ask(&mut self, by: &Waker) -> Poll<Back<F>> {
-        match self {
-            Self::Away { waker, was_asked } => {
-                waker.clone_from(by);
-                *was_asked = true;
-                Poll::Pending
-            }
-            Self::Back(_) | Self::Taken => match std::mem::replace(self, Self::Taken) {
-                Self::Back(back) => Poll::Ready(back),
-                Self::Away { .. } | Self::Taken => Poll::Ready(Back::Lost),
-            },
+        if let Self::Away { waker, was_asked } = self {
+            waker.clone_from(by);
+            *was_asked = true;
+            return Poll::Pending;
         }
+        Poll::Ready(match std::mem::replace(self, Self::Taken) {
+            Self::Back(back) => back,
+            Self::Away { .. } | Self::Taken => Back::Lost,
+        })
     }
 }
 

@@ -310,13 +310,12 @@ impl App {
     /// Puts a commit into the log, tells everybody, and folds it.
     async fn commit(&self, reading: Reading, turn: &Turn, commit: Commit) -> Result<Folded> {
         let Reading { caller, workspace, .. } = reading;
-        let stopping = ServerError::Unavailable { reason: "is stopping" };
         let (answer, answered) = oneshot::channel();
         // Whoever asked may have gone; the entry stands.
         let finish = move |committed| drop(answer.send(committed));
         self.committer.commit_entry(CommitRequest { caller, workspace, commit }, finish).await?;
         blocking::only_little_follows();
-        let Committed { head, appended } = answered.await.unwrap_or(Err(stopping.clone()))?;
+        let Committed { head, appended } = answered.await.unwrap_or(Err(STOPPING))?;
         if let Some(entry) = appended
             && let Some(folded) = self.fold_next(workspace, turn, entry).await?
         {
@@ -324,7 +323,7 @@ impl App {
         }
         // Somebody else's entries are between the view and this one.
         let folded = self.catch_up(reading, turn, head.seq).await?;
-        folded.ok_or(stopping)
+        folded.ok_or(STOPPING)
     }
 
     /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
