@@ -2,9 +2,11 @@
 //!
 //! *Invariants*: nobody else changes the view of the workspace from the plan to the fold of its commit, so that of two requests of one
 //! server the second sees the first; of others, devices above all, whoever was first wins, and the request is planned anew
-//! on what is there then, conditions included. Packs that a fence condemns meanwhile are made anew.
+//! on what is there then, conditions included; what has stood of it before that is taken back, so that nothing is replaced by what did not
+//! come. Packs that a fence condemns meanwhile are made anew.
 
 use std::collections::HashSet;
+use std::iter::zip;
 use std::sync::{Arc, Weak};
 
 use content::changing::groups;
@@ -35,7 +37,7 @@ use crate::blocking::{self, STOPPING};
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
-use crate::services::files::changes::{self, NewFile};
+use crate::services::files::changes::{self, NewFile, Stood};
 use crate::services::files::{Condition, FileNode, Plan, View};
 use crate::services::sync_service::{CommitRequest, Committed};
 use crate::services::workspaces;
@@ -198,46 +200,49 @@ impl App {
         }
         let view = turn.view().await;
         let Plan { changes, mut subject, is_new } = plan(&view)?;
-        let before = view.node(subject);
         drop(view);
         let has_deltas = packs.indexes.iter().any(|(_, index)| index.has_deltas());
+        // What only deletes is planned again, and goes on from there.
+        let is_whole = changes.iter().any(|change| matches!(change.action, Action::Put(_)));
+        let mut stood = Vec::new();
         for changes in groups(changes) {
-            let head = turn.view().await.head();
+            let view = turn.view().await;
+            let head = view.head();
+            let before = if is_whole { changes::before(&view, &changes) } else { Vec::new() };
+            drop(view);
             let named = std::mem::take(&mut packs.named);
             let inline_packs = std::mem::take(&mut packs.inline);
             let has_packs = !named.is_empty() || !inline_packs.is_empty();
             let commit = Commit {
-                op_id: OpId::from_bytes(random_bytes(&*self.random)),
-                device: reading.caller.device,
-                device_name: author.device_name.clone(),
-                time: self.clock.now(),
-                seen: packs.seen.take().unwrap_or(head),
-                changes,
                 packs: named,
                 inline_packs,
                 has_deltas: has_deltas && has_packs,
-                seal: None,
+                ..self.commit_of(author, packs.seen.take().unwrap_or(head), changes)
             };
             let folded = self.commit(reading, &turn, commit).await?;
             let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
-            let is_lost = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
-            if folded.outcomes.iter().any(is_fenced) {
-                return Ok(Attempt::Fenced);
-            }
-            if folded.outcomes.iter().any(is_lost) {
-                return Ok(Attempt::Lost);
+            let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
+            let is_accepted = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. });
+            let has_stood =
+                zip(before, &folded.outcomes).filter(|(_, outcome)| is_accepted(outcome));
+            stood.extend(has_stood.map(|(before, _)| before));
+            let is_void = |note: &FoldNote| match note {
+                FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node } => *node == subject,
+                FoldNote::NotEmpty { .. } => true,
+                _ => false,
+            };
+            let is_lost =
+                folded.outcomes.iter().any(is_refused) || folded.notes.iter().any(is_void);
+            let is_fenced = folded.outcomes.iter().any(is_fenced);
+            if is_fenced || is_lost {
+                self.take_back(author, &turn, stood).await?;
+                return Ok(if is_fenced { Attempt::Fenced } else { Attempt::Lost });
             }
             for note in &folded.notes {
-                match note {
-                    FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node }
-                        if *node == subject =>
-                    {
-                        self.undo(author, &turn, (subject, before)).await?;
-                        return Ok(Attempt::Lost);
-                    }
-                    FoldNote::Merged { node, holder } if *node == subject => subject = *holder,
-                    FoldNote::NotEmpty { .. } => return Ok(Attempt::Lost),
-                    _ => {}
+                if let FoldNote::Merged { node, holder } = note
+                    && *node == subject
+                {
+                    subject = *holder;
                 }
             }
         }
@@ -268,43 +273,33 @@ impl App {
         self.readers.read(look).await
     }
 
-    /// Puts a node back to where it was, or away where it was nowhere: somebody else took its name at the same moment, or made its folder a
-    /// workspace of its own, so that it lies in the root.
-    async fn undo(
-        &self,
-        author: &Author,
-        turn: &Turn,
-        (subject, before): (NodeId, Option<FileNode>),
-    ) -> Result<()> {
-        let reading = author.reading;
-        let view = turn.view().await;
-        let before = before.and_then(|before| before.record);
-        let current = view.node(subject).filter(|current| current.record != before);
-        let Some(current) = current else { return Ok(()) };
-        let changes = match before {
-            Some(record) => {
-                let payload = model::codec::encode_message(&record);
-                vec![Change { node: subject, base: current.version, action: Action::Put(payload) }]
-            }
-            None => changes::deletions(&view, current)?,
-        };
-        drop(view);
+    /// Takes back what has stood of a plan, since the rest of it does not stand: somebody else was first, has taken the name, or has made
+    /// the folder a workspace of its own.
+    async fn take_back(&self, author: &Author, turn: &Turn, stood: Vec<Stood>) -> Result<()> {
+        let changes = changes::take_back(&*turn.view().await, &stood);
         for changes in groups(changes) {
-            let commit = Commit {
-                op_id: OpId::from_bytes(random_bytes(&*self.random)),
-                device: reading.caller.device,
-                device_name: author.device_name.clone(),
-                time: self.clock.now(),
-                seen: turn.view().await.head(),
-                changes,
-                packs: Vec::new(),
-                inline_packs: Vec::new(),
-                has_deltas: false,
-                seal: None,
-            };
-            self.commit(reading, turn, commit).await?;
+            let head = turn.view().await.head();
+            let commit = self.commit_of(author, head, changes);
+            // What others have changed meanwhile is as they want it.
+            self.commit(author.reading, turn, commit).await?;
         }
         Ok(())
+    }
+
+    /// Makes a commit that names no packs.
+    fn commit_of(&self, author: &Author, seen: Head, changes: Vec<Change>) -> Commit {
+        Commit {
+            op_id: OpId::from_bytes(random_bytes(&*self.random)),
+            device: author.reading.caller.device,
+            device_name: author.device_name.clone(),
+            time: self.clock.now(),
+            seen,
+            changes,
+            packs: Vec::new(),
+            inline_packs: Vec::new(),
+            has_deltas: false,
+            seal: None,
+        }
     }
 
     /// Puts a commit into the log, tells everybody, and folds it.

@@ -2,11 +2,13 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use model::{Change, Clock, Mount, Mounts};
+use content::conflicts::{Decision, Keep};
+use model::{Change, Clock, ConflictOrigin, Mount, Mounts};
 
 use super::*;
 use crate::files::spool::Spool;
 use crate::files::views::LET_IN_HOLDS;
+use crate::services::files::conflicts;
 use crate::testing::TestApp;
 
 fn path(text: &str) -> RelativePath {
@@ -16,27 +18,16 @@ fn path(text: &str) -> RelativePath {
 #[tokio::test]
 async fn file_whose_folder_is_shared_at_the_same_moment_lies_nowhere_else() {
     let test = TestApp::start();
-    let ([caller, other], workspace) = (test.devices, test.home.workspace());
-    let app = Arc::clone(&test.app);
-    let folder = app.new_node();
-    let make = |view: &View| changes::make_folder(view, &path("d"), folder);
-    app.apply(caller, workspace, make).await.unwrap();
-    let seen = app.view(caller, workspace).await.unwrap().head();
-
-    let writing = test.hold_writer().await;
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let app = &test.app;
+    let [folder] = made(&test, ["d/"]).await;
     let mount = Mount { workspace: WorkspaceId::from_bytes([1; 16]), since: 1 };
     let payload = model::codec::encode_message(&Mounts::from_iter([(folder, mount)]));
     let share = Change { node: NodeId::MOUNTS, base: 0, action: Action::Put(payload) };
-    let commit = Commit { device: other.device, seen, ..model::testing::commit(1, vec![share]) };
-    app.committer.commit(CommitRequest { caller: other, workspace, commit }, drop).await.unwrap();
     let body = Spool::begin(&app.files.spools).await.unwrap().finish().await.unwrap();
     let modified = Timestamp::default();
     let put = Put { path: path("d/x"), condition: Condition::Any, modified, upload: None };
-    let go = async {
-        test.until_waiting(2).await;
-        drop(writing);
-    };
-    let (refused, ()) = tokio::join!(app.put_file(caller, workspace, &put, &body), go);
+    let refused = beside(&test, vec![share], app.put_file(caller, workspace, &put, &body)).await;
     assert!(matches!(refused, Err(ServerError::Conflict { .. })), "{refused:?}");
     let view = app.view(caller, workspace).await.unwrap();
     assert!(view.is_mounted(&folder), "it was shared before the file came");
@@ -44,6 +35,134 @@ async fn file_whose_folder_is_shared_at_the_same_moment_lies_nowhere_else() {
     let left: Vec<NodeId> =
         view.list(NodeId::ROOT, None, 9).into_iter().map(|node| node.id).collect();
     assert_eq!(left, [folder]);
+}
+
+/// Lets a device change a plain workspace of its owner at the moment at which somebody else's plan, which does not see that, is to be committed.
+async fn beside<T>(test: &TestApp, theirs: Vec<Change>, ours: impl Future<Output = T>) -> T {
+    let ([_, other], workspace) = (test.devices, test.home.workspace());
+    let seen = test.app.view(other, workspace).await.unwrap().head();
+    let writing = test.hold_writer().await;
+    let op_id = OpId::from_bytes(random_bytes(&*test.app.random));
+    let commit = model::testing::commit(1, theirs);
+    let commit = Commit { op_id, device: other.device, seen, ..commit };
+    let request = CommitRequest { caller: other, workspace, commit };
+    test.app.committer.commit(request, drop).await.unwrap();
+    let go = async {
+        test.until_waiting(2).await;
+        drop(writing);
+    };
+    tokio::join!(ours, go).0
+}
+
+/// Puts empty files, and folders where the name ends with a slash; returns their nodes.
+async fn made<const N: usize>(test: &TestApp, names: [&str; N]) -> [NodeId; N] {
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let nodes = names.map(|_| test.app.new_node());
+    for (name, node) in zip(names, nodes) {
+        let plan = |view: &View| match name.strip_suffix('/') {
+            Some(name) => changes::make_folder(view, &path(name), node),
+            None => changes::put_file(view, &path(name), &Condition::Any, &empty(0), node),
+        };
+        test.app.apply(caller, workspace, plan).await.unwrap();
+    }
+    nodes
+}
+
+fn empty(seconds: i64) -> NewFile {
+    let modified = Timestamp { seconds, nanoseconds: 0 };
+    NewFile { content: Content::default(), modified }
+}
+
+/// Returns the change of a file that is put at a path, and the version that is there before.
+async fn putting(test: &TestApp, name: &str, seconds: i64) -> (Vec<Change>, FileNode) {
+    let view = test.app.view(test.devices[0], test.home.workspace()).await.unwrap();
+    let new = test.app.new_node();
+    let plan = changes::put_file(&view, &path(name), &Condition::Any, &empty(seconds), new);
+    (plan.unwrap().changes, view.get(&path(name)).unwrap())
+}
+
+#[tokio::test]
+async fn what_was_to_be_replaced_is_there_where_what_was_to_replace_it_was_changed() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [one, folder, inner] = made(&test, ["a", "d/", "d/x"]).await;
+    let (theirs, seen) = putting(&test, "a", 7).await;
+    let to = changes::Destination { path: path("d"), overwrite: true };
+    let condition = Condition::Is(vec![seen.etag()]);
+    let plan = |view: &View| changes::move_node(view, &path("a"), &to, &condition);
+    let refused = beside(&test, theirs, test.app.apply(caller, workspace, plan)).await;
+    assert!(matches!(refused, Err(ServerError::PreconditionFailed { .. })), "{refused:?}");
+    let view = test.app.view(caller, workspace).await.unwrap();
+    let modified = |name| view.find(&path(name)).map(|it| it.record.unwrap().modified.seconds);
+    assert_eq!(modified("a"), Some(7), "theirs was first");
+    for (name, node) in [("a", one), ("d", folder), ("d/x", inner)] {
+        assert_eq!(view.find(&path(name)).map(|it| it.id), Some(node), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_has_replaced_something_goes_back_where_that_could_not_be_deleted() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [one, folder, inner] = made(&test, ["a", "d/", "d/x"]).await;
+    let [new] = [test.app.new_node()];
+    let view = test.app.view(caller, workspace).await.unwrap();
+    let theirs = changes::put_file(&view, &path("d/y"), &Condition::Any, &empty(7), new).unwrap();
+    drop(view);
+    let to = changes::Destination { path: path("d"), overwrite: true };
+    let mut tries = 0;
+    let plan = |view: &View| {
+        tries += 1;
+        let there: Vec<_> = ["a", "d", "d/x"].map(|name| view.find(&path(name))).into();
+        let ids: Vec<_> = there.into_iter().flatten().map(|node| node.id).collect();
+        assert_eq!(ids, [one, folder, inner], "attempt {tries}");
+        match tries {
+            1 => changes::move_node(view, &path("a"), &to, &Condition::Any),
+            _ => changes::make_folder(view, &path("d"), new),
+        }
+    };
+    let refused = beside(&test, theirs.changes, test.app.apply(caller, workspace, plan)).await;
+    assert!(matches!(refused, Err(ServerError::Taken { .. })), "{refused:?}");
+    assert_eq!(tries, 2);
+    let view = test.app.view(caller, workspace).await.unwrap();
+    assert_eq!(view.find(&path("d/y")).map(|node| node.id), Some(new));
+}
+
+#[tokio::test]
+async fn decision_about_a_copy_that_changes_at_the_same_moment_leaves_both_sides_as_they_were() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [original, copy] = made(&test, ["a", "b"]).await;
+    let origin = ConflictOrigin { node: original, base: 1 };
+    let mark = conflicts::Mark { node: copy, version: 1, origin };
+    test.app.apply(caller, workspace, |view| conflicts::mark(view, &mark)).await.unwrap();
+    for changed in ["b", "a"] {
+        let (theirs, _) = putting(&test, changed, 7).await;
+        let (_, [first, second]) = sides(&test).await;
+        let decision = Decision {
+            node: copy,
+            version: second.version,
+            original_version: Some(first.version),
+            keep: Keep::Copy,
+        };
+        let plan = |view: &View| conflicts::resolve(view, &decision);
+        let refused = beside(&test, theirs, test.app.apply(caller, workspace, plan)).await;
+        assert!(matches!(refused, Err(ServerError::PreconditionFailed { .. })), "{refused:?}");
+        let (count, now) = sides(&test).await;
+        assert_eq!((count, now.each_ref().map(|side| side.id)), (1, [original, copy]), "{changed}");
+        for (name, before, now) in [("a", first, &now[0]), ("b", second, &now[1])] {
+            let modified = before.record.as_ref().unwrap().modified.seconds;
+            let wanted = if name == changed { 7 } else { modified };
+            assert_eq!(now.record.as_ref().unwrap().modified.seconds, wanted, "{changed}: {name}");
+        }
+    }
+}
+
+/// Returns how many conflicts there are, and what is at `a` and `b`.
+async fn sides(test: &TestApp) -> (usize, [FileNode; 2]) {
+    let view = test.app.view(test.devices[0], test.home.workspace()).await.unwrap();
+    let there = ["a", "b"].map(|name| view.get(&path(name)).unwrap());
+    (view.conflict_count(), there)
 }
 
 #[tokio::test]

@@ -54,6 +54,16 @@ pub struct NewFile {
     pub modified: Timestamp,
 }
 
+/// A node that a change has made another version of, and what it was before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stood {
+    node: NodeId,
+    /// The version that the change has made.
+    version: u64,
+    /// What it was; nothing where it was not there.
+    record: Option<NodeRecord>,
+}
+
 impl Condition {
     /// Checks it.
     ///
@@ -245,7 +255,7 @@ pub fn delete(view: &View, path: &RelativePath, condition: &Condition) -> Result
 }
 
 /// Returns the deletion of a node after those of everything in it.
-pub(crate) fn deletions(view: &View, node: FileNode) -> Result<Vec<Change>> {
+fn deletions(view: &View, node: FileNode) -> Result<Vec<Change>> {
     let below = below(view, node)?;
     refuse_mounted(view, &below)?;
     let mut changes: Vec<Change> = below
@@ -254,6 +264,32 @@ pub(crate) fn deletions(view: &View, node: FileNode) -> Result<Vec<Change>> {
         .collect();
     changes.reverse();
     Ok(changes)
+}
+
+/// Returns what the nodes of changes are before them, one for each.
+pub(crate) fn before(view: &View, changes: &[Change]) -> Vec<Stood> {
+    let of = |&Change { node, base, .. }: &Change| {
+        let found = view.tree().get(&node).filter(|found| found.is_alive());
+        Stood { node, version: base + 1, record: found.map(|found| found.record.clone()) }
+    };
+    changes.iter().map(of).collect()
+}
+
+/// Plans to take back what has stood, in the order in which it came, as far as nobody has changed it since.
+pub(crate) fn take_back(view: &View, stood: &[Stood]) -> Vec<Change> {
+    let undo = |Stood { node, version, record }: &Stood| {
+        let found = view.tree().get(node).filter(|found| found.version == *version)?;
+        let current = found.is_alive().then_some(&found.record);
+        match record {
+            _ if current == record.as_ref() => None,
+            // What lies in a folder that is a workspace of its own by now is there what it was.
+            Some(_) if view.is_frozen(node) => None,
+            Some(record) => Some(put(*node, *version, record)),
+            None => Some(Change { node: *node, base: *version, action: Action::Delete }),
+        }
+    };
+    // The last first: a name is free before what had it is there again, and so is a folder before what was in it.
+    stood.iter().rev().filter_map(undo).collect()
 }
 
 /// Refuses what would delete or copy a folder that is a workspace of its own.
