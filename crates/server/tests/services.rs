@@ -13,6 +13,8 @@ mod support;
 mod bad_days;
 #[path = "services/cluster.rs"]
 mod cluster;
+#[path = "services/deltas.rs"]
+mod deltas;
 #[path = "services/disorder.rs"]
 mod disorder;
 #[path = "services/place.rs"]
