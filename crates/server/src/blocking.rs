@@ -22,9 +22,6 @@ pub(crate) use errand::only_little_follows;
 /// How many requests are worked at as a whole at once; each has at most one of the 512 threads that the runtime has for all that blocks.
 const WHOLE_MAX: usize = 64;
 
-/// Said to who asks for something that is not begun any more.
-pub(crate) const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
-
 /// Does a piece of work that may block, or waits for futures ([`wait`], and what drives a database elsewhere): here where this thread may, else
 /// on one that may.
 ///
@@ -48,7 +45,7 @@ pub(crate) async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| STOPPING)
+    done.map_err(|_| ServerError::STOPPING)
 }
 
 /// Waits for a future on a thread that may block, so that its pieces stay on it. Not to be called from inside of a future.
@@ -65,7 +62,7 @@ pub(crate) fn wait<F: Future>(runtime: &Handle, future: F) -> F::Output {
 pub(crate) async fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    tokio::spawn(work).await.unwrap_or(Err(STOPPING))
+    tokio::spawn(work).await.unwrap_or(Err(ServerError::STOPPING))
 }
 
 /// What whole requests share; cheap to clone.

@@ -300,6 +300,9 @@ impl From<StorageError> for ServerError {
 }
 
 impl ServerError {
+    /// Said to who asks for something that is not begun, or not ended, any more.
+    pub(crate) const STOPPING: Self = Self::Unavailable { reason: "is stopping" };
+
     /// Returns what is said to who must wait so long before the next attempt.
     pub(crate) fn limited(wait: Duration) -> Self {
         let retry_after_seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);

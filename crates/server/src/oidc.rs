@@ -259,8 +259,7 @@ impl Provider {
     /// [`ServerError::Invalid`], [`ServerError::OidcRefused`], [`ServerError::ProviderUnusable`].
     pub async fn prove(&self, grant: &Grant) -> Result<Proven> {
         grant.check(&self.options.addresses)?;
-        let stopping = |_| ServerError::Unavailable { reason: "is stopping" };
-        let _turn = self.exchanges.acquire().await.map_err(stopping)?;
+        let _turn = self.exchanges.acquire().await.map_err(|_| ServerError::STOPPING)?;
         let endpoints = self.endpoints(&mut *self.known.lock().await).await?;
         let answer = self.exchange(&endpoints, grant).await?;
         let token = answer.id_token.ok_or_else(|| refused(Fault::Shape))?;

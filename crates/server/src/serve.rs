@@ -256,7 +256,7 @@ async fn open(
         let has_objects = writing.has_objects()?;
         Ok((writing, has_objects, Readers::open(|| database.open_reader(&folder))?))
     });
-    opened.await.unwrap_or(Err(ServerError::Unavailable { reason: "is stopping" }))
+    opened.await.unwrap_or(Err(ServerError::STOPPING))
 }
 
 /// Waits until it is said that the server stops.

@@ -7,8 +7,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::App;
 use crate::auth;
 use crate::auth::passwords::{Passwords, SECRET};
-use crate::blocking::{self, STOPPING};
-use crate::error::Result;
+use crate::blocking;
+use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 
 /// A turn; others wait until it is over.
@@ -22,7 +22,7 @@ impl App {
     /// [`ServerError::Unavailable`], as the server stops.
     pub(crate) async fn password_turn(&self) -> Result<PasswordTurn> {
         let permit = Arc::clone(&self.logins).acquire_owned().await;
-        permit.map(PasswordTurn).map_err(|_| STOPPING)
+        permit.map(PasswordTurn).map_err(|_| ServerError::STOPPING)
     }
 
     /// Returns the secret behind the passwords of accounts, which is made when it is wanted for the first time.

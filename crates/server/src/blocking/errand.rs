@@ -13,8 +13,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use storage::blocking::MayBlock;
 
-use super::STOPPING;
-use crate::error::Result;
+use crate::error::{Result, ServerError};
 
 thread_local! {
     static LITTLE_FOLLOWS: Cell<bool> = const { Cell::new(false) };
@@ -37,7 +36,7 @@ where
     loop {
         match send(future).await {
             Back::Done(output) => return Ok(output),
-            Back::Lost => return Err(STOPPING),
+            Back::Lost => return Err(ServerError::STOPPING),
             Back::Waits { future: back, little_follows } => {
                 future = back;
                 if little_follows && let Some(output) = poll_until_woken(&mut future).await {

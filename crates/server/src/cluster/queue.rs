@@ -135,7 +135,7 @@ impl CommitQueue {
         request.workspace.hash(&mut hasher);
         let lane = &self.lanes[hasher.finish() as usize % LANES];
         let job = Job { request, finish: Box::new(finish) };
-        lane.send(job).await.map_err(|_| ServerError::Unavailable { reason: "is stopping" })
+        lane.send(job).await.map_err(|_| ServerError::STOPPING)
     }
 }
 

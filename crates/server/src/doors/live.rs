@@ -358,9 +358,7 @@ async fn decode(bytes: Bytes) -> Result<RequestFrame> {
     let decode = move || envelope::unwrap::<RequestFrame>(&bytes, FRAME_LENGTH_MAX);
     let decoded = match is_short {
         true => decode(),
-        false => tokio::task::spawn_blocking(decode)
-            .await
-            .map_err(|_| ServerError::Unavailable { reason: "is stopping" })?,
+        false => tokio::task::spawn_blocking(decode).await.map_err(|_| ServerError::STOPPING)?,
     };
     decoded.map_err(|error| ServerError::Invalid { what: "frame", reason: error.to_string() })
 }

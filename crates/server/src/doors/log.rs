@@ -116,8 +116,7 @@ async fn propose(
     let finish = move |reply| drop(answer.send(reply));
     let request = CommitRequest { caller, workspace, commit };
     app.commits.submit((request, None), finish).await?;
-    let stopping = ServerError::Unavailable { reason: "is stopping" };
-    let reply = answered.await.map_err(|_| stopping)?;
+    let reply = answered.await.map_err(|_| ServerError::STOPPING)?;
     drop(memory);
     match reply {
         Reply::Refused(refusal) => Err(ServerError::Refused { refusal }),
@@ -142,7 +141,7 @@ async fn receive(body: &mut BodyDataStream) -> Result<Vec<u8>> {
 async fn decode(bytes: Vec<u8>) -> Result<Commit> {
     let decode = move || decode_message(&bytes);
     let decoded = tokio::task::spawn_blocking(decode).await;
-    let decoded = decoded.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+    let decoded = decoded.map_err(|_| ServerError::STOPPING)?;
     decoded.map_err(|error| ServerError::Invalid { what: "commit", reason: error.to_string() })
 }
 

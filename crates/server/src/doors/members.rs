@@ -125,8 +125,7 @@ async fn remove_member(
     };
     let remove = async move {
         app.writer.submit(remove, finish).await?;
-        let stopping = ServerError::Unavailable { reason: "is stopping" };
-        answered.await.unwrap_or(Err(stopping))?;
+        answered.await.unwrap_or(Err(ServerError::STOPPING))?;
         tracing::info!(%workspace, "a membership ended");
         let line = Line::new(app.clock.now(), Happened::MemberRemoved).by(caller.device);
         // It was a member's, so it is a name.

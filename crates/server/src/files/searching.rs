@@ -10,8 +10,8 @@ use model::{NodeId, RelativePath, WorkspaceId};
 
 use crate::app::App;
 use crate::auth::Caller;
-use crate::blocking::{self, STOPPING};
-use crate::error::Result;
+use crate::blocking;
+use crate::error::{Result, ServerError};
 use crate::limits::SEARCH_STEP;
 use crate::services::files::FileNode;
 
@@ -74,7 +74,7 @@ impl App {
         seen: Option<NodeId>,
     ) -> Result<(Search, Option<NodeId>)> {
         let permit = Arc::clone(&self.files.searches).acquire_owned().await;
-        let permit = permit.map_err(|_| STOPPING)?;
+        let permit = permit.map_err(|_| ServerError::STOPPING)?;
         let view = self.view(caller, workspace).await?;
         let look = move || {
             let seen = view.search(&mut search, seen, SEARCH_STEP);

@@ -205,8 +205,7 @@ impl App {
                 }
             }
         };
-        let stopping = ServerError::Unavailable { reason: "is stopping" };
-        tokio::spawn(take).await.unwrap_or(Err(stopping))
+        tokio::spawn(take).await.unwrap_or(Err(ServerError::STOPPING))
     }
 
     /// Ends an upload without a trace; one that there is not ends, too.

@@ -33,7 +33,7 @@ use super::spool::{Source, Spooled, SpooledFile};
 use super::views::{Author, Reading, Turn, ViewGuard};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::blocking::{self, STOPPING};
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
@@ -310,7 +310,7 @@ impl App {
         let finish = move |committed| drop(answer.send(committed));
         self.committer.commit_entry(CommitRequest { caller, workspace, commit }, finish).await?;
         blocking::only_little_follows();
-        let Committed { head, appended } = answered.await.unwrap_or(Err(STOPPING))?;
+        let Committed { head, appended } = answered.await.unwrap_or(Err(ServerError::STOPPING))?;
         if let Some(entry) = appended
             && let Some(folded) = self.fold_next(workspace, turn, entry).await?
         {
@@ -318,7 +318,7 @@ impl App {
         }
         // Somebody else's entries are between the view and this one.
         let folded = self.catch_up(reading, turn, head.seq).await?;
-        folded.ok_or(STOPPING)
+        folded.ok_or(ServerError::STOPPING)
     }
 
     /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
@@ -486,7 +486,7 @@ impl Filled {
             Self::Stored { sender, mut storing } => {
                 drop(sender);
                 let stored = storing.join_next().await;
-                return stored.and_then(std::result::Result::ok).unwrap_or(Err(STOPPING));
+                return stored.and_then(std::result::Result::ok).unwrap_or(Err(ServerError::STOPPING));
             }
         };
         let mut packs = Packs::default();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::blocking::{self, STOPPING};
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 
@@ -46,7 +46,7 @@ impl Readers {
         let permit = tokio::time::timeout(WAIT_MAX, permit)
             .await
             .map_err(|_| ServerError::Unavailable { reason: "waits for its database" })?
-            .map_err(|_| STOPPING)?;
+            .map_err(|_| ServerError::STOPPING)?;
         let idle = Arc::clone(&self.idle);
         let read = move || {
             let connection = idle.lock().pop().expect("there are as many connections as permits");

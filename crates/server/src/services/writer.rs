@@ -101,7 +101,7 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let answer = |outcome| drop(answer.send(outcome));
         self.submit(work, answer).await?;
-        answered.await.unwrap_or(Err(ServerError::Unavailable { reason: "is stopping" }))
+        answered.await.unwrap_or(Err(ServerError::STOPPING))
     }
 
     /// Puts `work` into the queue, waiting only while that is full; `finish` hears the outcome, on the writing
@@ -141,8 +141,7 @@ impl Writer {
     }
 
     async fn send(&self, job: Job) -> Result<()> {
-        let stopping = ServerError::Unavailable { reason: "is stopping" };
-        self.queue.send(job).await.map_err(|_| stopping)
+        self.queue.send(job).await.map_err(|_| ServerError::STOPPING)
     }
 }
 
