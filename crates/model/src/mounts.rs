@@ -101,11 +101,12 @@ impl Mounts {
     /// # Errors
     /// Those of the tree.
     pub fn freeze<T: TreeStore>(&self, tree: &T, node: &NodeId) -> Result<bool, T::Error> {
+        if self.is_empty() || node.is_settings() {
+            return Ok(false);
+        }
         match tree.node(node)? {
-            Some(found) if !self.is_empty() && !node.is_settings() => {
-                self.hold(tree, &found.record.parent)
-            }
-            _ => Ok(false),
+            Some(found) => self.hold(tree, &found.record.parent),
+            None => Ok(false),
         }
     }
 }

@@ -169,7 +169,7 @@ impl App {
     /// # Errors
     /// Those of `plan`, of the commit, and of [`App::view`]; [`ServerError::Conflict`] where others are faster every time.
     pub async fn apply(
-        &self,
+        self: &Arc<Self>,
         caller: Caller,
         workspace: WorkspaceId,
         mut plan: impl FnMut(&View) -> Result<Plan>,
@@ -187,7 +187,7 @@ impl App {
     }
 
     pub(super) async fn apply_with(
-        &self,
+        self: &Arc<Self>,
         author: &Author,
         turn: Turn,
         mut packs: Packs,
@@ -198,9 +198,25 @@ impl App {
             // The log went back to an older state, and packs that it named are nobody's.
             return Ok(Attempt::Lost);
         }
-        let view = turn.view().await;
-        let Plan { changes, mut subject, is_new } = plan(&view)?;
-        drop(view);
+        let plan = plan(&*turn.view().await)?;
+        if plan.changes.len() < 2 {
+            return self.carry_out(author, &turn, packs, plan).await;
+        }
+        // Whoever asked may go in the midst of it.
+        let (app, author) = (Arc::clone(self), author.clone());
+        let carry_out = async move { app.carry_out(&author, &turn, packs, plan).await };
+        blocking::to_the_end(carry_out).await
+    }
+
+    /// Commits the changes of a plan. Where some of them do not stand the others do not either, if something was to come with them.
+    async fn carry_out(
+        &self,
+        author: &Author,
+        turn: &Turn,
+        mut packs: Packs,
+        plan: Plan,
+    ) -> Result<Attempt> {
+        let Plan { changes, mut subject, is_new } = plan;
         let has_deltas = packs.indexes.iter().any(|(_, index)| index.has_deltas());
         // What only deletes is planned again, and goes on from there.
         let is_whole = changes.iter().any(|change| matches!(change.action, Action::Put(_)));
@@ -219,24 +235,21 @@ impl App {
                 has_deltas: has_deltas && has_packs,
                 ..self.commit_of(author, packs.seen.take().unwrap_or(head), changes)
             };
-            let folded = self.commit(reading, &turn, commit).await?;
-            let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
-            let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
+            let folded = match self.commit(author.reading, turn, commit).await {
+                Ok(folded) => folded,
+                Err(error) => {
+                    self.take_back(author, turn, &stood).await;
+                    return Err(error);
+                }
+            };
             let is_accepted = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. });
             let has_stood =
                 zip(before, &folded.outcomes).filter(|(_, outcome)| is_accepted(outcome));
             stood.extend(has_stood.map(|(before, _)| before));
-            let is_void = |note: &FoldNote| match note {
-                FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node } => *node == subject,
-                FoldNote::NotEmpty { .. } => true,
-                _ => false,
-            };
-            let is_lost =
-                folded.outcomes.iter().any(is_refused) || folded.notes.iter().any(is_void);
-            let is_fenced = folded.outcomes.iter().any(is_fenced);
-            if is_fenced || is_lost {
-                self.take_back(author, &turn, stood).await?;
-                return Ok(if is_fenced { Attempt::Fenced } else { Attempt::Lost });
+            let is_elsewhere = changes::lie_elsewhere(&*turn.view().await, &stood);
+            if let Some(lost) = loss(&folded, subject, is_elsewhere) {
+                self.take_back(author, turn, &stood).await;
+                return Ok(lost);
             }
             for note in &folded.notes {
                 if let FoldNote::Merged { node, holder } = note
@@ -274,16 +287,24 @@ impl App {
     }
 
     /// Takes back what has stood of a plan, since the rest of it does not stand: somebody else was first, has taken the name, or has made
-    /// the folder a workspace of its own.
-    async fn take_back(&self, author: &Author, turn: &Turn, stood: Vec<Stood>) -> Result<()> {
-        let changes = changes::take_back(&*turn.view().await, &stood);
-        for changes in groups(changes) {
-            let head = turn.view().await.head();
-            let commit = self.commit_of(author, head, changes);
-            // What others have changed meanwhile is as they want it.
-            self.commit(author.reading, turn, commit).await?;
+    /// the folder a workspace of its own. What others have changed meanwhile is as they want it.
+    async fn take_back(&self, author: &Author, turn: &Turn, stood: &[Stood]) {
+        // Behind a fence it is said again.
+        for _ in 0..TRIES {
+            let changes = changes::take_back(&*turn.view().await, stood);
+            if changes.is_empty() {
+                return;
+            }
+            for changes in groups(changes) {
+                let head = turn.view().await.head();
+                let commit = self.commit_of(author, head, changes);
+                if let Err(error) = self.commit(author.reading, turn, commit).await {
+                    let workspace = author.reading.workspace;
+                    tracing::warn!(%workspace, %error, "a part of a request stands alone");
+                    return;
+                }
+            }
         }
-        Ok(())
     }
 
     /// Makes a commit that names no packs.
@@ -422,6 +443,24 @@ impl App {
     }
 }
 
+/// Tells how an attempt has ended of which something does not stand. `is_elsewhere`: what has stood lies in a workspace of its own by now, where it
+/// counts for nothing.
+fn loss(folded: &Folded, subject: NodeId, is_elsewhere: bool) -> Option<Attempt> {
+    let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
+    let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
+    let is_void = |note: &FoldNote| match note {
+        FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node } => *node == subject,
+        FoldNote::NotEmpty { .. } => true,
+        _ => false,
+    };
+    if folded.outcomes.iter().any(is_fenced) {
+        return Some(Attempt::Fenced);
+    }
+    let is_lost =
+        is_elsewhere || folded.outcomes.iter().any(is_refused) || folded.notes.iter().any(is_void);
+    is_lost.then_some(Attempt::Lost)
+}
+
 /// Says that what was received cannot be cut and packed, which is nobody's fault who sent it.
 pub(super) fn uncut(error: &ContentError) -> ServerError {
     ServerError::Storage {
@@ -486,7 +525,9 @@ impl Filled {
             Self::Stored { sender, mut storing } => {
                 drop(sender);
                 let stored = storing.join_next().await;
-                return stored.and_then(std::result::Result::ok).unwrap_or(Err(ServerError::STOPPING));
+                return stored
+                    .and_then(std::result::Result::ok)
+                    .unwrap_or(Err(ServerError::STOPPING));
             }
         };
         let mut packs = Packs::default();

@@ -167,7 +167,7 @@ pub(super) async fn resolve(
 
 /// Carries out a plan, and describes the node that it is about, wherever that is.
 async fn carry_out(
-    app: &App,
+    app: &Arc<App>,
     caller: Caller,
     workspace: WorkspaceId,
     plan: impl FnMut(&View) -> Result<Plan>,

@@ -21,13 +21,11 @@ async fn file_whose_folder_is_shared_at_the_same_moment_lies_nowhere_else() {
     let (caller, workspace) = (test.devices[0], test.home.workspace());
     let app = &test.app;
     let [folder] = made(&test, ["d/"]).await;
-    let mount = Mount { workspace: WorkspaceId::from_bytes([1; 16]), since: 1 };
-    let payload = model::codec::encode_message(&Mounts::from_iter([(folder, mount)]));
-    let share = Change { node: NodeId::MOUNTS, base: 0, action: Action::Put(payload) };
     let body = Spool::begin(&app.files.spools).await.unwrap().finish().await.unwrap();
     let modified = Timestamp::default();
     let put = Put { path: path("d/x"), condition: Condition::Any, modified, upload: None };
-    let refused = beside(&test, vec![share], app.put_file(caller, workspace, &put, &body)).await;
+    let refused =
+        beside(&test, vec![share(folder)], app.put_file(caller, workspace, &put, &body)).await;
     assert!(matches!(refused, Err(ServerError::Conflict { .. })), "{refused:?}");
     let view = app.view(caller, workspace).await.unwrap();
     assert!(view.is_mounted(&folder), "it was shared before the file came");
@@ -68,6 +66,13 @@ async fn made<const N: usize>(test: &TestApp, names: [&str; N]) -> [NodeId; N] {
     nodes
 }
 
+/// Returns the change that makes a folder a workspace of its own.
+fn share(folder: NodeId) -> Change {
+    let mount = Mount { workspace: WorkspaceId::from_bytes([1; 16]), since: 1 };
+    let payload = model::codec::encode_message(&Mounts::from_iter([(folder, mount)]));
+    Change { node: NodeId::MOUNTS, base: 0, action: Action::Put(payload) }
+}
+
 fn empty(seconds: i64) -> NewFile {
     let modified = Timestamp { seconds, nanoseconds: 0 };
     NewFile { content: Content::default(), modified }
@@ -79,6 +84,18 @@ async fn putting(test: &TestApp, name: &str, seconds: i64) -> (Vec<Change>, File
     let new = test.app.new_node();
     let plan = changes::put_file(&view, &path(name), &Condition::Any, &empty(seconds), new);
     (plan.unwrap().changes, view.get(&path(name)).unwrap())
+}
+
+#[tokio::test]
+async fn file_whose_folder_is_shared_at_the_same_moment_is_not_said_to_be_put() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [folder, inner] = made(&test, ["d/", "d/x"]).await;
+    let plan = |view: &View| changes::set_modified(view, &path("d/x"), empty(7).modified);
+    let refused = beside(&test, vec![share(folder)], test.app.apply(caller, workspace, plan)).await;
+    assert!(matches!(refused, Err(ServerError::NotFound { .. })), "{refused:?}");
+    let view = test.app.view(caller, workspace).await.unwrap();
+    assert!(view.is_frozen(&inner), "it is what the other workspace began with");
 }
 
 #[tokio::test]
@@ -136,6 +153,9 @@ async fn decision_about_a_copy_that_changes_at_the_same_moment_leaves_both_sides
     let origin = ConflictOrigin { node: original, base: 1 };
     let mark = conflicts::Mark { node: copy, version: 1, origin };
     test.app.apply(caller, workspace, |view| conflicts::mark(view, &mark)).await.unwrap();
+    // They differ, so that a decision changes the original.
+    let later = |view: &View| changes::set_modified(view, &path("b"), empty(5).modified);
+    test.app.apply(caller, workspace, later).await.unwrap();
     for changed in ["b", "a"] {
         let (theirs, _) = putting(&test, changed, 7).await;
         let (_, [first, second]) = sides(&test).await;
@@ -150,12 +170,58 @@ async fn decision_about_a_copy_that_changes_at_the_same_moment_leaves_both_sides
         assert!(matches!(refused, Err(ServerError::PreconditionFailed { .. })), "{refused:?}");
         let (count, now) = sides(&test).await;
         assert_eq!((count, now.each_ref().map(|side| side.id)), (1, [original, copy]), "{changed}");
+        // Theirs, or the decision and its way back.
+        let versions = now.each_ref().map(|side| side.version);
+        let wanted = match changed {
+            "b" => [first.version + 2, second.version + 1],
+            _ => [first.version + 1, second.version + 2],
+        };
+        assert_eq!(versions, wanted, "{changed}");
         for (name, before, now) in [("a", first, &now[0]), ("b", second, &now[1])] {
             let modified = before.record.as_ref().unwrap().modified.seconds;
             let wanted = if name == changed { 7 } else { modified };
             assert_eq!(now.record.as_ref().unwrap().modified.seconds, wanted, "{changed}: {name}");
         }
     }
+}
+
+#[tokio::test]
+async fn what_is_changed_at_once_is_changed_to_the_end_where_who_asked_has_gone() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [one, folder, _] = made(&test, ["a", "d/", "d/x"]).await;
+    let (theirs, seen) = putting(&test, "a", 7).await;
+    let writing = test.hold_writer().await;
+    let app = &test.app;
+    let theirs = Commit {
+        device: test.devices[1].device,
+        seen: app.view(caller, workspace).await.unwrap().head(),
+        ..model::testing::commit(1, theirs)
+    };
+    let request = CommitRequest { caller: test.devices[1], workspace, commit: theirs };
+    app.committer.commit(request, drop).await.unwrap();
+    let to = changes::Destination { path: path("d"), overwrite: true };
+    let condition = Condition::Is(vec![seen.etag()]);
+    let plan = |view: &View| changes::move_node(view, &path("a"), &to, &condition);
+    tokio::select! {
+        biased;
+        _ = app.apply(caller, workspace, plan) => panic!("nobody writes"),
+        () = test.until_waiting(2) => {}
+    }
+    drop(writing);
+    // Its turn is over once all is taken back.
+    let long = Duration::from_secs(30);
+    let turn = tokio::time::timeout(long, app.files.views.turn(workspace)).await;
+    drop(turn.expect("it comes to its end"));
+    // Of one group this comes before commits; the second time it is another group.
+    for _ in 0..2 {
+        drop(test.hold_writer().await);
+    }
+    let view = app.view(caller, workspace).await.unwrap();
+    for (name, node) in [("a", one), ("d", folder)] {
+        assert_eq!(view.find(&path(name)).map(|it| it.id), Some(node), "{name}");
+    }
+    assert!(view.find(&path("d/x")).is_some());
 }
 
 /// Returns how many conflicts there are, and what is at `a` and `b`.
