@@ -18,6 +18,21 @@ export async function wipeStorage(page: Page, server: Place): Promise<void> {
   await session.send('Storage.clearDataForOrigin', { origin: server.url, storageTypes });
 }
 
+/** Returns what lets the browser keep so many bytes more for a server than it does then, or as many as it likes again. */
+export async function storageOf(
+  page: Page,
+  server: Place,
+): Promise<(more?: number) => Promise<unknown>> {
+  const session = await page.context().newCDPSession(page);
+  const origin = server.url;
+  return async (more) => {
+    if (more === undefined) return session.send('Storage.overrideQuotaForOrigin', { origin });
+    const { usage } = await session.send('Storage.getUsageAndQuota', { origin });
+    const quotaSize = Math.ceil(usage) + more;
+    return session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize });
+  };
+}
+
 /** Where somebody signs in: at a server, or at what stands before it. */
 type Place = { readonly url: string };
 

@@ -1,5 +1,5 @@
-// Bad days of an upload: the network goes, what the browser keeps is wiped, the disk changes under it, somebody else was there meanwhile, no
-// room is left. `killed.spec.ts` has those on which the browser dies.
+// Bad days of an upload: the network goes, what the browser keeps is wiped or has no room, the disk changes under it, somebody else was there
+// meanwhile, no room is left at the server. `killed.spec.ts` has those on which the browser dies.
 // What is asserted each time: no byte is lost, none is mixed with another version, and none is sent twice that the server has.
 
 import { randomBytes } from 'node:crypto';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Page, Request, Route } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { RealServer } from '../server.ts';
-import { openWorkspace, row, wipeStorage } from '../steps.ts';
+import { openWorkspace, row, storageOf, wipeStorage } from '../steps.ts';
 import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
@@ -205,6 +205,42 @@ test('a quota that is full is said and leaves nothing behind, and when there is 
   await page.getByRole('button', { name: 'Retry: roomy.bin' }).click();
   await expect(row(page, 'roomy.bin')).toBeVisible();
   expect(sum(await content('roomy.bin'))).toBe(sum(bytes));
+});
+
+test('where the browser has no room left for what it remembers, uploads and edits arrive all the same, and cost little', async ({
+  page,
+}) => {
+  const bytes = Buffer.from(randomBytes(PIECE).toString('hex'));
+  await openWorkspace(page, server, 'ada', 'Box');
+  let asked = 0;
+  const lengths: Promise<string | null>[] = [];
+  page.on('requestfinished', (request) => {
+    if (/\/(chunks|delta)\/unkept.txt/.test(request.url())) asked += 1;
+    lengths.push(request.headerValue('content-length'));
+  });
+  /** Sends a version; returns how many requests were made of what the server has of the one before, and the bytes of all. */
+  const send = async (text: string, button?: string) => {
+    asked = lengths.length = 0;
+    const buffer = Buffer.concat([bytes, Buffer.from(text)]);
+    await picker(page).setInputFiles([{ name: 'unkept.txt', mimeType: 'text/plain', buffer }]);
+    if (button) await page.getByRole('button', { name: button }).click();
+    await expect(tray(page)).toContainText('1 of 1 file');
+    await page.getByRole('button', { name: 'Clear finished' }).click();
+    await expect(tray(page)).toHaveCount(0);
+    expect(sum(await content('unkept.txt'))).toBe(sum(buffer));
+    const sent = (await Promise.all(lengths)).reduce((all, length) => all + Number(length), 0);
+    return { asked, sent };
+  };
+  const letKeep = await storageOf(page, server);
+  await letKeep(0);
+  await send('one');
+  const unknown = await send('two', 'Replace');
+  await letKeep();
+  await send('three', 'Replace');
+  const known = await send('four', 'Replace');
+  expect(known.asked).toBe(1);
+  expect(unknown.asked).toBeGreaterThan(1);
+  expect(unknown.sent).toBeLessThan(PIECE / 10);
 });
 
 test('a file becomes empty, and an empty one large, and both versions stay', async ({ page }) => {

@@ -80,9 +80,10 @@ export class FolderSync {
   }
 
   async pause(isPaused: boolean): Promise<void> {
-    await this.#save({ isPaused });
     if (isPaused) this.stop();
     else this.start();
+    // A browser that has no room left for that forgets it with the page.
+    await this.#save({ isPaused }).catch((error: unknown) => (this.failure = error));
   }
 
   /** Looks at once, also where it has given up. */
