@@ -84,8 +84,6 @@ pub const DELTA_SESSIONS_MAX: usize = 64;
 pub const DELTA_SESSIONS_OF_ACCOUNT_MAX: usize = 8;
 /// How long nobody need go on with one.
 pub const DELTA_SESSION_LIFE: Duration = Duration::from_secs(60);
-/// After so long it gives way where another one is to begin and there are too many: who began it may have gone.
-pub const DELTA_SESSION_GIVES_WAY: Duration = Duration::from_secs(10);
 /// How often it is looked whether a certificate was renewed.
 pub const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 /// How many connections of those who watch the server there are at most.

@@ -1,7 +1,7 @@
 //! Sessions of the rsync family, which has two round trips and so something to remember between them.
 //!
 //! *Invariants*: a session is found only by who began it, for the path and the version that it began with; there are so many at most, and
-//! one that nobody goes on with gives way to others, and ends; whoever goes on with one takes it, so that it ends with its last message and with every error.
+//! one that nobody goes on with ends; whoever goes on with one takes it, so that it ends with its last message and with every error.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,9 +17,7 @@ use super::{Failure, Frames, PackedVersion};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::files::Spooled;
-use crate::limits::{
-    DELTA_SESSION_GIVES_WAY, DELTA_SESSION_LIFE, DELTA_SESSIONS_MAX, DELTA_SESSIONS_OF_ACCOUNT_MAX,
-};
+use crate::limits::{DELTA_SESSION_LIFE, DELTA_SESSIONS_MAX, DELTA_SESSIONS_OF_ACCOUNT_MAX};
 use crate::metadata::AccountId;
 
 /// Whose session it is.
@@ -50,13 +48,7 @@ impl std::fmt::Debug for Sessions {
 
 struct Kept {
     session: Session,
-    began: Duration,
-}
-
-impl Kept {
-    fn has_ended(&self, now: Duration) -> bool {
-        self.began + DELTA_SESSION_LIFE <= now
-    }
+    ends: Duration,
 }
 
 /// What is remembered of an exchange.
@@ -82,13 +74,12 @@ impl Sessions {
         now: Duration,
     ) -> Result<()> {
         let (key, kept) = (Key::new(whose, id), self.0.lock());
-        let stays = |kept: &Kept| kept.began + DELTA_SESSION_GIVES_WAY > now;
-        let others = || kept.iter().filter(|(other, kept)| stays(kept) && **other != key);
+        let others = || kept.iter().filter(|(other, kept)| kept.ends > now && **other != key);
         let of_account = others().filter(|(other, _)| other.account == key.account).count();
         check_counts(others().count(), of_account)
     }
 
-    /// Remembers a session, in the place of an old one where there are too many.
+    /// Remembers a session.
     pub(super) fn begin(
         &self,
         whose: (Caller, WorkspaceId),
@@ -98,18 +89,10 @@ impl Sessions {
     ) -> Result<()> {
         let key = Key::new(whose, id);
         let mut kept = self.0.lock();
-        kept.retain(|other, kept| !kept.has_ended(now) && *other != key);
-        loop {
-            let of_account = kept.keys().filter(|other| other.account == key.account).count();
-            let Err(refusal) = check_counts(kept.len(), of_account) else { break };
-            let is_own = of_account >= DELTA_SESSIONS_OF_ACCOUNT_MAX;
-            let others = kept.iter().filter(|(other, _)| !is_own || other.account == key.account);
-            let oldest = others.min_by_key(|(_, kept)| kept.began);
-            let oldest = oldest.filter(|(_, kept)| kept.began + DELTA_SESSION_GIVES_WAY <= now);
-            let Some(oldest) = oldest.map(|(other, _)| *other) else { return Err(refusal) };
-            kept.remove(&oldest);
-        }
-        kept.insert(key, Kept { session, began: now });
+        kept.retain(|other, kept| kept.ends > now && *other != key);
+        let of_account = kept.keys().filter(|other| other.account == key.account).count();
+        check_counts(kept.len(), of_account)?;
+        kept.insert(key, Kept { session, ends: now + DELTA_SESSION_LIFE });
         Ok(())
     }
 
@@ -122,7 +105,7 @@ impl Sessions {
         now: Duration,
     ) -> Result<Session> {
         let found = self.0.lock().remove(&Key::new(whose, id));
-        let found = found.filter(|kept| !kept.has_ended(now) && kept.session.path == *path);
+        let found = found.filter(|kept| kept.ends > now && kept.session.path == *path);
         found.map(|kept| kept.session).ok_or(ServerError::SessionGone)
     }
 }
