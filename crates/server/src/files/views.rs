@@ -100,8 +100,13 @@ pub(super) struct Turn {
 impl Turn {
     /// Returns the view as it is. It must be given back before the next change.
     pub(super) async fn view(&self) -> ViewGuard {
+        self.view_left().await.expect("it was filled")
+    }
+
+    /// Returns the view, unless a change has failed: it may have become too large.
+    pub(super) async fn view_left(&self) -> Option<ViewGuard> {
         let guard = Arc::clone(&self.view).read_owned().await;
-        OwnedRwLockReadGuard::map(guard, |view| view.as_ref().expect("it was filled"))
+        OwnedRwLockReadGuard::try_map(guard, Option::as_ref).ok()
     }
 
     /// Changes the view.

@@ -226,6 +226,7 @@ impl App {
             let head = view.head();
             let before = if is_whole { changes::before(&view, &changes) } else { Vec::new() };
             drop(view);
+            let nodes: Vec<_> = changes.iter().map(|change| change.node).collect();
             let named = std::mem::take(&mut packs.named);
             let inline_packs = std::mem::take(&mut packs.inline);
             let has_packs = !named.is_empty() || !inline_packs.is_empty();
@@ -246,7 +247,10 @@ impl App {
             let has_stood =
                 zip(before, &folded.outcomes).filter(|(_, outcome)| is_accepted(outcome));
             stood.extend(has_stood.map(|(before, _)| before));
-            let is_elsewhere = changes::lie_elsewhere(&*turn.view().await, &stood);
+            let view = turn.view().await;
+            let mut accepted = zip(&nodes, &folded.outcomes).filter(|(_, it)| is_accepted(it));
+            let is_elsewhere = accepted.any(|(node, _)| view.is_frozen(node));
+            drop(view);
             if let Some(lost) = loss(&folded, subject, is_elsewhere) {
                 self.take_back(author, turn, &stood).await;
                 return Ok(lost);
@@ -289,22 +293,28 @@ impl App {
     /// Takes back what has stood of a plan, since the rest of it does not stand: somebody else was first, has taken the name, or has made
     /// the folder a workspace of its own. What others have changed meanwhile is as they want it.
     async fn take_back(&self, author: &Author, turn: &Turn, stood: &[Stood]) {
+        if let Err(error) = self.try_take_back(author, turn, stood).await {
+            let workspace = author.reading.workspace;
+            tracing::warn!(%workspace, %error, "a part of a request stands alone");
+        }
+    }
+
+    async fn try_take_back(&self, author: &Author, turn: &Turn, stood: &[Stood]) -> Result<()> {
         // Behind a fence it is said again.
         for _ in 0..TRIES {
-            let changes = changes::take_back(&*turn.view().await, stood);
+            let Some(view) = turn.view_left().await.filter(|_| !stood.is_empty()) else { break };
+            let changes = changes::take_back(&view, stood);
+            drop(view);
             if changes.is_empty() {
-                return;
+                break;
             }
             for changes in groups(changes) {
                 let head = turn.view().await.head();
                 let commit = self.commit_of(author, head, changes);
-                if let Err(error) = self.commit(author.reading, turn, commit).await {
-                    let workspace = author.reading.workspace;
-                    tracing::warn!(%workspace, %error, "a part of a request stands alone");
-                    return;
-                }
+                self.commit(author.reading, turn, commit).await?;
             }
         }
+        Ok(())
     }
 
     /// Makes a commit that names no packs.

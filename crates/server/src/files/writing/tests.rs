@@ -87,15 +87,21 @@ async fn putting(test: &TestApp, name: &str, seconds: i64) -> (Vec<Change>, File
 }
 
 #[tokio::test]
-async fn file_whose_folder_is_shared_at_the_same_moment_is_not_said_to_be_put() {
-    let test = TestApp::start();
-    let (caller, workspace) = (test.devices[0], test.home.workspace());
-    let [folder, inner] = made(&test, ["d/", "d/x"]).await;
-    let plan = |view: &View| changes::set_modified(view, &path("d/x"), empty(7).modified);
-    let refused = beside(&test, vec![share(folder)], test.app.apply(caller, workspace, plan)).await;
-    assert!(matches!(refused, Err(ServerError::NotFound { .. })), "{refused:?}");
-    let view = test.app.view(caller, workspace).await.unwrap();
-    assert!(view.is_frozen(&inner), "it is what the other workspace began with");
+async fn what_is_done_to_a_file_whose_folder_is_shared_at_the_same_moment_is_not_said_to_be_done() {
+    for is_deletion in [false, true] {
+        let test = TestApp::start();
+        let (caller, workspace) = (test.devices[0], test.home.workspace());
+        let [folder, inner] = made(&test, ["d/", "d/x"]).await;
+        let plan = |view: &View| match is_deletion {
+            true => changes::delete(view, &path("d/x"), &Condition::Any),
+            false => changes::set_modified(view, &path("d/x"), empty(7).modified),
+        };
+        let asked = test.app.apply(caller, workspace, plan);
+        let refused = beside(&test, vec![share(folder)], asked).await;
+        assert!(matches!(refused, Err(ServerError::NotFound { .. })), "{refused:?}");
+        let view = test.app.view(caller, workspace).await.unwrap();
+        assert!(view.is_frozen(&inner), "it is what the other workspace began with");
+    }
 }
 
 #[tokio::test]

@@ -275,11 +275,6 @@ pub(crate) fn before(view: &View, changes: &[Change]) -> Vec<Stood> {
     changes.iter().map(of).collect()
 }
 
-/// Tells whether some of what has stood lies in a folder that is a workspace of its own by now.
-pub(crate) fn lie_elsewhere(view: &View, stood: &[Stood]) -> bool {
-    stood.iter().any(|stood| view.is_frozen(&stood.node))
-}
-
 /// Plans to take back what has stood, in the order in which it came, as far as nobody has changed it since.
 pub(crate) fn take_back(view: &View, stood: &[Stood]) -> Vec<Change> {
     let undo = |Stood { node, version, record }: &Stood| {
