@@ -27,15 +27,18 @@ interface Wanted<Row> {
   nodes: readonly Row[];
   sorting: Sorting;
   locale: string;
-  /** How the rows are sorted then. */
+  /** Where they are, and how they are to be sorted. */
   how: string;
 }
 
 export class Sorted<Row extends Listed> {
   rows = $state.raw<readonly Row[]>([]);
+  /** Whether these are all that there is. */
+  isSettled = $state(true);
   readonly #keyOf: (row: Row) => string;
-  /** How `rows` are sorted. */
+  /** Where `rows` are, and how they are sorted. */
   #how = '';
+  #folder = '';
   /** What is to be shown after that which is being sorted. */
   #wanted: Wanted<Row> | null = null;
   /** What is being sorted. */
@@ -46,14 +49,18 @@ export class Sorted<Row extends Listed> {
     this.#keyOf = keyOf;
   }
 
-  /** Shows these nodes as soon as they are in order. Belongs into an effect before the page is drawn. */
-  show(nodes: readonly Row[], sorting: Sorting, locale: string): void {
+  /** Shows these nodes of a folder as soon as they are in order. Belongs into an effect before the page is drawn. */
+  show(folder: string, nodes: readonly Row[], sorting: Sorting, locale: string): void {
     untrack(() => {
-      const wanted = { nodes, sorting, locale, how: JSON.stringify([sorting, locale]) };
+      const wanted = { nodes, sorting, locale, how: JSON.stringify([folder, sorting, locale]) };
       const isLong = nodes.length > SHORT;
       // A list that changes again and again is sorted to the end each time, so that something of it is seen.
       if (!isLong || this.#current?.how !== wanted.how) this.#current = null;
       this.#wanted = isLong ? wanted : null;
+      this.isSettled = !isLong;
+      // What is in another folder is not shown here.
+      if (isLong && folder !== this.#folder) this.rows = [];
+      this.#folder = folder;
       if (!isLong) this.#take(sortNodes(nodes, sorting, locale), wanted.how);
       else if (!this.#current) this.#running = this.#sortAll();
     });
@@ -76,10 +83,11 @@ export class Sorted<Row extends Listed> {
       [this.#current, this.#wanted] = [current, null];
       const rows = await this.#sort(current);
       // Somebody wants something else, and has begun with that.
-      if (!rows) return;
+      if (!rows || this.#current !== current) return;
       this.#take(rows, current.how);
     }
     this.#current = null;
+    this.isSettled = true;
   }
 
   /** Sorts a list in slices; nothing where it is not wanted any more. */

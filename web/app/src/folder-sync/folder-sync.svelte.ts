@@ -80,6 +80,7 @@ export class FolderSync {
   }
 
   async pause(isPaused: boolean): Promise<void> {
+    this.failure = undefined;
     if (isPaused) this.stop();
     else this.start();
     // A browser that has no room left for that forgets it with the page.
