@@ -218,6 +218,9 @@ impl App {
     ) -> Result<Attempt> {
         let Plan { changes, mut subject, is_new } = plan;
         let has_deltas = packs.indexes.iter().any(|(_, index)| index.has_deltas());
+        // Where its name is taken, what comes back comes beside what has it.
+        let comes_back =
+            turn.view().await.tree().get(&subject).is_some_and(|node| !node.is_alive());
         // What only deletes is planned again, and goes on from there.
         let is_whole = changes.iter().any(|change| matches!(change.action, Action::Put(_)));
         let mut stood = Vec::new();
@@ -251,7 +254,7 @@ impl App {
             let mut accepted = zip(&nodes, &folded.outcomes).filter(|(_, it)| is_accepted(it));
             let is_elsewhere = accepted.any(|(node, _)| view.is_frozen(node));
             drop(view);
-            if let Some(lost) = loss(&folded, subject, is_elsewhere) {
+            if let Some(lost) = loss(&folded, (subject, comes_back), is_elsewhere) {
                 self.take_back(author, turn, &stood).await;
                 return Ok(lost);
             }
@@ -453,13 +456,18 @@ impl App {
     }
 }
 
-/// Tells how an attempt has ended of which something does not stand. `is_elsewhere`: what has stood lies in a workspace of its own by now, where it
-/// counts for nothing.
-fn loss(folded: &Folded, subject: NodeId, is_elsewhere: bool) -> Option<Attempt> {
+/// Tells how an attempt has ended of which something does not stand. `comes_back`: the subject may have another name. `is_elsewhere`: what has stood lies
+/// in a workspace of its own by now, where it counts for nothing.
+fn loss(
+    folded: &Folded,
+    (subject, comes_back): (NodeId, bool),
+    is_elsewhere: bool,
+) -> Option<Attempt> {
     let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
     let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
     let is_void = |note: &FoldNote| match note {
-        FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node } => *node == subject,
+        FoldNote::NameTaken { node, .. } => *node == subject && !comes_back,
+        FoldNote::MoveVoid { node } => *node == subject,
         FoldNote::NotEmpty { .. } => true,
         _ => false,
     };

@@ -152,6 +152,36 @@ async fn what_has_replaced_something_goes_back_where_that_could_not_be_deleted()
 }
 
 #[tokio::test]
+async fn what_comes_back_under_a_name_that_is_taken_comes_beside_what_has_it() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let app = &test.app;
+    for is_named in [false, true] {
+        let [old] = made(&test, ["a"]).await;
+        let gone = |view: &View| changes::delete(view, &path("a"), &Condition::Any);
+        app.apply(caller, workspace, gone).await.unwrap();
+        let [new] = made(&test, ["a"]).await;
+        let view = app.view(caller, workspace).await.unwrap();
+        let (head, record) = (view.head(), view.tree().get(&old).unwrap().record.clone());
+        drop(view);
+        let back = |view: &View| match is_named {
+            true => changes::restore(view, old, &record),
+            false => changes::revive(view, old),
+        };
+        let node = app.apply(caller, workspace, back).await.unwrap().node.unwrap();
+        assert_eq!(node.id, old);
+        let view = app.view(caller, workspace).await.unwrap();
+        assert_eq!(view.head().seq, head.seq + 1, "by one commit");
+        assert_eq!(view.find(&path("a")).map(|node| node.id), Some(new));
+        let record = node.record.unwrap();
+        assert_eq!(record.conflict.map(|origin| origin.node), Some(new), "{record:?}");
+        assert!(record.name.to_string().starts_with("a (conflict v"), "{record:?}");
+        drop(view);
+        app.apply(caller, workspace, gone).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn decision_about_a_copy_that_changes_at_the_same_moment_leaves_both_sides_as_they_were() {
     let test = TestApp::start();
     let (caller, workspace) = (test.devices[0], test.home.workspace());

@@ -197,7 +197,7 @@ pub fn restore(view: &View, node: NodeId, old: &NodeRecord) -> Result<Plan> {
         let reason = "is of another kind than that version";
         return Err(ServerError::Conflict { what: format!("node {node}"), reason });
     }
-    if view.is_frozen(&node) {
+    if view.is_frozen(&node) || !current.is_alive() && view.lies_elsewhere(&old.parent) {
         let reason = "lies in a folder that is a workspace of its own by now";
         return Err(ServerError::Conflict { what: format!("node {node}"), reason });
     }

@@ -437,6 +437,12 @@ impl View {
         is_frozen
     }
 
+    /// Tells whether what is in a folder belongs to a workspace of its own.
+    pub fn lies_elsewhere(&self, folder: &NodeId) -> bool {
+        let Ok(is_held) = self.mounts.hold(&self.tree, folder);
+        is_held
+    }
+
     /// Looks at up to `count` nodes behind one for what is searched. Returns the last one; nothing where all was seen. What lies in
     /// folders that are workspaces of their own is found there.
     pub fn search(
