@@ -22,7 +22,8 @@ fn files(folder: &Path) -> usize {
 fn bytes(folder: &Path) -> u64 {
     let each = |path: PathBuf| match path.is_dir() {
         true => bytes(&path),
-        false => fs::metadata(&path).unwrap().len(),
+        // A cleanup may remove it meanwhile.
+        false => fs::metadata(&path).map_or(0, |found| found.len()),
     };
     fs::read_dir(folder).unwrap().map(|entry| each(entry.unwrap().path())).sum()
 }
