@@ -305,7 +305,7 @@ impl App {
     async fn try_take_back(&self, author: &Author, turn: &Turn, stood: &[Stood]) -> Result<()> {
         // Behind a fence it is said again.
         for _ in 0..TRIES {
-            let Some(view) = turn.view_left().await.filter(|_| !stood.is_empty()) else { break };
+            let Some(view) = turn.view_left().await else { break };
             let changes = changes::take_back(&view, stood);
             drop(view);
             if changes.is_empty() {

@@ -37,6 +37,16 @@ async fn file_whose_folder_is_shared_at_the_same_moment_lies_nowhere_else() {
 
 /// Lets a device change a plain workspace of its owner at the moment at which somebody else's plan, which does not see that, is to be committed.
 async fn beside<T>(test: &TestApp, theirs: Vec<Change>, ours: impl Future<Output = T>) -> T {
+    let writing = hold_behind(test, theirs).await;
+    let go = async {
+        test.until_waiting(2).await;
+        drop(writing);
+    };
+    tokio::join!(ours, go).0
+}
+
+/// Holds the writer, with a commit of a device as the first that waits for it.
+async fn hold_behind(test: &TestApp, theirs: Vec<Change>) -> std::sync::mpsc::Sender<()> {
     let ([_, other], workspace) = (test.devices, test.home.workspace());
     let seen = test.app.view(other, workspace).await.unwrap().head();
     let writing = test.hold_writer().await;
@@ -45,11 +55,7 @@ async fn beside<T>(test: &TestApp, theirs: Vec<Change>, ours: impl Future<Output
     let commit = Commit { op_id, device: other.device, seen, ..commit };
     let request = CommitRequest { caller: other, workspace, commit };
     test.app.committer.commit(request, drop).await.unwrap();
-    let go = async {
-        test.until_waiting(2).await;
-        drop(writing);
-    };
-    tokio::join!(ours, go).0
+    writing
 }
 
 /// Puts empty files, and folders where the name ends with a slash; returns their nodes.
@@ -128,7 +134,7 @@ async fn what_has_replaced_something_goes_back_where_that_could_not_be_deleted()
     let test = TestApp::start();
     let (caller, workspace) = (test.devices[0], test.home.workspace());
     let [one, folder, inner] = made(&test, ["a", "d/", "d/x"]).await;
-    let [new] = [test.app.new_node()];
+    let new = test.app.new_node();
     let view = test.app.view(caller, workspace).await.unwrap();
     let theirs = changes::put_file(&view, &path("d/y"), &Condition::Any, &empty(7), new).unwrap();
     drop(view);
@@ -227,15 +233,8 @@ async fn what_is_changed_at_once_is_changed_to_the_end_where_who_asked_has_gone(
     let (caller, workspace) = (test.devices[0], test.home.workspace());
     let [one, folder, _] = made(&test, ["a", "d/", "d/x"]).await;
     let (theirs, seen) = putting(&test, "a", 7).await;
-    let writing = test.hold_writer().await;
     let app = &test.app;
-    let theirs = Commit {
-        device: test.devices[1].device,
-        seen: app.view(caller, workspace).await.unwrap().head(),
-        ..model::testing::commit(1, theirs)
-    };
-    let request = CommitRequest { caller: test.devices[1], workspace, commit: theirs };
-    app.committer.commit(request, drop).await.unwrap();
+    let writing = hold_behind(&test, theirs).await;
     let to = changes::Destination { path: path("d"), overwrite: true };
     let condition = Condition::Is(vec![seen.etag()]);
     let plan = |view: &View| changes::move_node(view, &path("a"), &to, &condition);
