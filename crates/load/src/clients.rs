@@ -13,6 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use tokio::time::Instant;
 
 use crate::machine::{self, Usage};
 use crate::population::{Population, account_names};
@@ -44,6 +45,10 @@ const ROUNDS_MAX: usize = 9;
 const SETTLED: f64 = 0.05;
 const SETTLING_LOOK: Duration = Duration::from_millis(500);
 const SETTLING_LOOKS_MAX: u32 = 600;
+
+/// For how long a server keeps what it has begun with a client that went away between two requests: its `DELTA_SESSION_LIFE`. So many of them keep
+/// others out.
+const SESSION_LIFE: Duration = Duration::from_secs(60);
 
 /// How many bytes of requests lie ready at most.
 const READY_MAX: usize = 6 << 30;
@@ -121,6 +126,7 @@ pub fn run(options: &Options, output: &Output) -> Result<()> {
         address,
         cores,
         population,
+        sessions_end: Instant::now(),
         rounds: 0,
         rows: Vec::new(),
     };
@@ -177,6 +183,8 @@ struct Bench<'lab> {
     /// Of the machine; where this process is pinned it would count fewer.
     cores: usize,
     population: Population,
+    /// When nothing is left of what clients had begun and gave up.
+    sessions_end: Instant,
     rounds: usize,
     rows: Vec<Row>,
 }
@@ -288,13 +296,18 @@ impl Bench<'_> {
         };
         drop(preparing);
         let outcome = self.run(clients, pace, length)?;
+        if outcome.stored < outcome.offered && case.method.has_session() {
+            self.sessions_end = Instant::now() + SESSION_LIFE;
+        }
         let workload = if case.edited.is_some() { Workload::Regular } else { Workload::Intensive };
         let edited = case.edited.map(|(_, content, size)| (content, size));
         Ok(Row::new(workload, case.method, edited, count, outcome))
     }
 
-    /// Waits until the server has nothing to do any more: what came too late for one run is still worked at, and would be counted in the next one.
+    /// Waits until the server has nothing to do any more: what came too late for one run is still worked at, and would be counted in the next one, and
+    /// what its clients have begun would keep out those of the next.
     fn settle(&self) -> Result<()> {
+        std::thread::sleep(self.sessions_end.saturating_duration_since(Instant::now()));
         for _ in 0..SETTLING_LOOKS_MAX {
             let before = Usage::of(self.server.id())?.cpu_seconds;
             std::thread::sleep(SETTLING_LOOK);
@@ -352,6 +365,11 @@ fn pin(cores: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lab_waits_until_the_server_has_ended_what_was_given_up() {
+        assert!(SESSION_LIFE >= server::limits::DELTA_SESSION_LIFE);
+    }
 
     #[test]
     fn search_comes_nearer_and_ends_between_what_followed_and_what_did_not() {

@@ -61,6 +61,11 @@ impl Method {
         }
     }
 
+    /// Tells whether the server remembers something between two requests.
+    pub fn has_session(self) -> bool {
+        matches!(self, Self::WebR2syncPlus | Self::WebR2sync)
+    }
+
     /// Tells whether the client has to know what a version consists of.
     pub fn wants_base(self) -> bool {
         matches!(self, Self::Ours | Self::OursPicked)
