@@ -35,6 +35,14 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Tells whether the change is in force.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        matches!(self, Self::Accepted { .. })
+    }
+}
+
 /// The current version of every node at some point of the log.
 pub trait Versions {
     /// Why a version could not be read.

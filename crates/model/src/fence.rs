@@ -14,7 +14,7 @@ use std::convert::Infallible;
 
 use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message, decode_message};
 use crate::commit::Head;
-use crate::decide::{Outcome, Versions, decide};
+use crate::decide::{Versions, decide};
 use crate::entry::Entry;
 use crate::fold::Opener;
 use crate::ids::{NodeId, PackId};
@@ -122,7 +122,7 @@ impl Condemned {
         // A fence is for the owner, so it is no matter who else may write.
         let is_void = opener.check(commit, None).is_err();
         for (number, (change, outcome)) in commit.changes.iter().zip(outcomes).enumerate() {
-            if change.node != NodeId::FENCE || !matches!(outcome, Outcome::Accepted { .. }) {
+            if change.node != NodeId::FENCE || !outcome.is_accepted() {
                 continue;
             }
             self.fence = entry.seq;

@@ -256,7 +256,7 @@ impl State {
                     _ => *seen,
                 };
                 let outcome = decided(&self.log, seen, NodeId::FENCE);
-                let is_accepted = matches!(outcome, Outcome::Accepted { .. });
+                let is_accepted = outcome.is_accepted();
                 next.log.push(Entry::Fence { condemned: condemned.clone(), is_accepted });
                 next.fence = None;
                 if is_accepted {

@@ -115,6 +115,13 @@ impl Turn {
     }
 }
 
+/// What an entry has done.
+pub(super) struct Done {
+    pub(super) folded: Folded,
+    /// Whether something of it that stands lay in a workspace of its own when it came, where it counts for nothing.
+    pub(super) is_elsewhere: bool,
+}
+
 /// What a log has beyond a view.
 struct News {
     head: Head,
@@ -328,9 +335,9 @@ impl App {
         reading: Reading,
         turn: &Turn,
         wanted: u64,
-    ) -> Result<Option<Folded>> {
+    ) -> Result<Option<Done>> {
         let Reading { caller, workspace, .. } = reading;
-        let mut folded = None;
+        let mut found = None;
         loop {
             let seen = turn.view().await.head();
             let read = move |metadata: &dyn Metadata| news(metadata, &caller, workspace, seen);
@@ -344,10 +351,10 @@ impl App {
             let is_end = entries.last().is_none_or(|last| last.seq >= head.seq);
             if !entries.is_empty() {
                 let done = self.fold_all(workspace, turn, entries, wanted).await?;
-                folded = done.or(folded);
+                found = done.or(found);
             }
             if is_end {
-                return Ok(folded);
+                return Ok(found);
             }
         }
     }
@@ -359,7 +366,7 @@ impl App {
         turn: &Turn,
         entries: Vec<Entry>,
         wanted: u64,
-    ) -> Result<Option<Folded>> {
+    ) -> Result<Option<Done>> {
         let mut guard = Arc::clone(&turn.view).write_owned().await;
         let folds = guard.as_ref().map_or(0, View::folds) + entries.len() as u64;
         turn.folds.store(folds, Ordering::SeqCst);
@@ -367,26 +374,28 @@ impl App {
         let is_little = lengths.sum::<usize>() <= FOLDED_AT_ONCE;
         let mut fold = move || {
             let view = guard.as_mut().expect("it was filled");
-            let mut folded = None;
+            let mut found = None;
             for entry in &entries {
-                let done = view.fold(entry)?;
+                let folded = view.fold(entry)?;
                 if entry.seq == wanted {
-                    folded = Some(done);
+                    // A folder may be shared by one of the next entries, which takes what came before along.
+                    let is_elsewhere = view.counts_elsewhere(entry, &folded);
+                    found = Some(Done { folded, is_elsewhere });
                 }
             }
             let weight = view.weight();
             if weight > VIEW_WEIGHT_MAX {
                 *guard = None;
             }
-            Ok::<_, ServerError>((folded, weight))
+            Ok::<_, ServerError>((found, weight))
         };
-        let (folded, weight) = match is_little {
+        let (found, weight) = match is_little {
             true => fold()?,
             false => blocking::piece(fold).await??,
         };
         self.files.views.weigh(workspace, weight);
         match weight > VIEW_WEIGHT_MAX {
-            false => Ok(folded),
+            false => Ok(found),
             true => Err(ServerError::TooLarge {
                 what: "what the server must keep in memory of the workspace",
                 length_max: VIEW_WEIGHT_MAX as u64,
@@ -400,7 +409,7 @@ impl App {
         workspace: WorkspaceId,
         turn: &Turn,
         entry: Arc<Entry>,
-    ) -> Result<Option<Folded>> {
+    ) -> Result<Option<Done>> {
         let head = turn.view().await.head();
         match entry.follows(&head) {
             true => {

@@ -17,7 +17,7 @@ use content::{
 };
 use model::commit::INLINE_PACKS_LENGTH_MAX;
 use model::environment::random_bytes;
-use model::fold::{FoldNote, Folded};
+use model::fold::FoldNote;
 use model::{
     Action, Change, ChunkId, ChunkRef, Commit, Content, Head, NodeId, OpId, Outcome, PackId,
     PackRef, RelativePath, Timestamp, WorkspaceId,
@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 
 use super::content_key;
 use super::spool::{Source, Spooled, SpooledFile};
-use super::views::{Author, Reading, Turn, ViewGuard};
+use super::views::{Author, Done, Reading, Turn, ViewGuard};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::blocking;
@@ -221,15 +221,18 @@ impl App {
         // Where its name is taken, what comes back comes beside what has it.
         let comes_back =
             turn.view().await.tree().get(&subject).is_some_and(|node| !node.is_alive());
-        // What only deletes is planned again, and goes on from there.
+        // What only deletes is planned again, and goes on from there: unless what was to be deleted has become another one.
         let is_whole = changes.iter().any(|change| matches!(change.action, Action::Put(_)));
         let mut stood = Vec::new();
         for changes in groups(changes) {
             let view = turn.view().await;
             let head = view.head();
-            let before = if is_whole { changes::before(&view, &changes) } else { Vec::new() };
+            let at_subject = changes.iter().position(|change| change.node == subject);
+            let before = match is_whole || at_subject.is_some() {
+                true => changes::before(&view, &changes),
+                false => Vec::new(),
+            };
             drop(view);
-            let nodes: Vec<_> = changes.iter().map(|change| change.node).collect();
             let named = std::mem::take(&mut packs.named);
             let inline_packs = std::mem::take(&mut packs.inline);
             let has_packs = !named.is_empty() || !inline_packs.is_empty();
@@ -239,26 +242,24 @@ impl App {
                 has_deltas: has_deltas && has_packs,
                 ..self.commit_of(author, packs.seen.take().unwrap_or(head), changes)
             };
-            let folded = match self.commit(author.reading, turn, commit).await {
-                Ok(folded) => folded,
+            let done = match self.commit(author.reading, turn, commit).await {
+                Ok(done) => done,
                 Err(error) => {
                     self.take_back(author, turn, &stood).await;
                     return Err(error);
                 }
             };
-            let is_accepted = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. });
-            let has_stood =
-                zip(before, &folded.outcomes).filter(|(_, outcome)| is_accepted(outcome));
+            let outcomes = &done.folded.outcomes;
+            let has_stood = zip(before, outcomes).filter(|(_, outcome)| outcome.is_accepted());
             stood.extend(has_stood.map(|(before, _)| before));
-            let view = turn.view().await;
-            let mut accepted = zip(&nodes, &folded.outcomes).filter(|(_, it)| is_accepted(it));
-            let is_elsewhere = accepted.any(|(node, _)| view.is_frozen(node));
-            drop(view);
-            if let Some(lost) = loss(&folded, (subject, comes_back), is_elsewhere) {
-                self.take_back(author, turn, &stood).await;
+            if let Some(lost) = loss(&done, (subject, comes_back)) {
+                let of_subject = at_subject.and_then(|at| outcomes.get(at));
+                if is_whole || of_subject.is_some_and(|outcome| !outcome.is_accepted()) {
+                    self.take_back(author, turn, &stood).await;
+                }
                 return Ok(lost);
             }
-            for note in &folded.notes {
+            for note in &done.folded.notes {
                 if let FoldNote::Merged { node, holder } = note
                     && *node == subject
                 {
@@ -337,7 +338,7 @@ impl App {
     }
 
     /// Puts a commit into the log, tells everybody, and folds it.
-    async fn commit(&self, reading: Reading, turn: &Turn, commit: Commit) -> Result<Folded> {
+    async fn commit(&self, reading: Reading, turn: &Turn, commit: Commit) -> Result<Done> {
         let Reading { caller, workspace, .. } = reading;
         let (answer, answered) = oneshot::channel();
         // Whoever asked may have gone; the entry stands.
@@ -346,13 +347,12 @@ impl App {
         blocking::only_little_follows();
         let Committed { head, appended } = answered.await.unwrap_or(Err(ServerError::STOPPING))?;
         if let Some(entry) = appended
-            && let Some(folded) = self.fold_next(workspace, turn, entry).await?
+            && let Some(done) = self.fold_next(workspace, turn, entry).await?
         {
-            return Ok(folded);
+            return Ok(done);
         }
         // Somebody else's entries are between the view and this one.
-        let folded = self.catch_up(reading, turn, head.seq).await?;
-        folded.ok_or(ServerError::STOPPING)
+        self.catch_up(reading, turn, head.seq).await?.ok_or(ServerError::STOPPING)
     }
 
     /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
@@ -456,13 +456,9 @@ impl App {
     }
 }
 
-/// Tells how an attempt has ended of which something does not stand. `comes_back`: the subject may have another name. `is_elsewhere`: what has stood lies
-/// in a workspace of its own by now, where it counts for nothing.
-fn loss(
-    folded: &Folded,
-    (subject, comes_back): (NodeId, bool),
-    is_elsewhere: bool,
-) -> Option<Attempt> {
+/// Tells how an attempt has ended of which something does not stand, or counts for nothing. `comes_back`: the subject may have another name.
+fn loss(done: &Done, (subject, comes_back): (NodeId, bool)) -> Option<Attempt> {
+    let Done { folded, is_elsewhere } = done;
     let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
     let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
     let is_void = |note: &FoldNote| match note {
@@ -475,7 +471,7 @@ fn loss(
         return Some(Attempt::Fenced);
     }
     let is_lost =
-        is_elsewhere || folded.outcomes.iter().any(is_refused) || folded.notes.iter().any(is_void);
+        *is_elsewhere || folded.outcomes.iter().any(is_refused) || folded.notes.iter().any(is_void);
     is_lost.then_some(Attempt::Lost)
 }
 

@@ -94,7 +94,7 @@ async fn what_was_deleted_is_listed_and_comes_back() {
     assert_eq!(read(&device, &genesis, "f/%ff").await, b"raw name");
     assert!(deleted(&device, &genesis).await.is_empty());
     let again = restore(&device, &genesis, json!({ "node": f["id"] })).await;
-    assert_eq!((again.0, &again.1["code"]), (StatusCode::CONFLICT, &json!("conflict")));
+    assert_eq!((again.0, &again.1["code"]), (StatusCode::CONFLICT, &json!("taken")));
     let none = restore(&device, &genesis, json!({ "node": "ab".repeat(16) })).await;
     assert_eq!(none.0, StatusCode::NOT_FOUND);
 

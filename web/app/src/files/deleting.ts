@@ -1,25 +1,21 @@
-// Deleting, and taking it back. A deletion keeps the versions, so each node can be restored by its id: a folder first, then what was in it.
+// Deleting, and taking it back. A deletion keeps what was deleted, so each node can be brought back by its id: a folder first, then what was in
+// it. It comes as it was when it was deleted, and what somebody else has brought back or changed meanwhile stays as it is.
 
-import type { Node, SynclineClient } from '@syncline/api';
+import { ProblemError, type Node, type SynclineClient } from '@syncline/api';
 
 /** More than this is not brought back one by one. */
 export const UNDO_MAX = 500;
 
-export interface Remembered {
-  id: string;
-  version: number;
-}
-
-/** Lists nodes and everything in them, folders before their content; nothing where it is too much. */
+/** Lists the ids of nodes and of everything in them, folders before their content; nothing where it is too much. */
 export async function remember(
   client: SynclineClient,
   workspace: string,
   nodes: readonly Node[],
-): Promise<Remembered[] | null> {
-  const found: Remembered[] = [];
+): Promise<string[] | null> {
+  const found: string[] = [];
   const waiting = [...nodes];
   for (let node = waiting.shift(); node; node = waiting.shift()) {
-    found.push({ id: node.id, version: node.version });
+    found.push(node.id);
     if (found.length + waiting.length > UNDO_MAX) return null;
     if (node.kind !== 'folder') continue;
     for await (const page of client.folder(workspace, node.path)) {
@@ -39,11 +35,21 @@ export async function deleteAll(
   for (const { path, etag } of nodes) await client.delete(workspace, path, { ifMatch: etag });
 }
 
-/** Brings everything back. */
+/** Brings everything back that is still deleted. */
 export async function restoreAll(
   client: SynclineClient,
   workspace: string,
-  remembered: readonly Remembered[],
+  remembered: readonly string[],
 ): Promise<void> {
-  for (const { id, version } of remembered) await client.restore(workspace, id, version);
+  for (const node of remembered) {
+    try {
+      await client.call('POST /workspaces/{workspace}/restore', {
+        params: { workspace },
+        body: { node },
+      });
+    } catch (error) {
+      // It came back with its folder, or by somebody else.
+      if (!(error instanceof ProblemError && error.code === 'taken')) throw error;
+    }
+  }
 }

@@ -1,7 +1,6 @@
-import type { Node, SynclineClient } from '@syncline/api';
+import type { Node } from '@syncline/api';
 import { expect, test } from 'vitest';
 import { en } from '../words/en.ts';
-import { remember, restoreAll, UNDO_MAX } from './deleting.ts';
 import { iconOf } from './kinds.ts';
 import { endingAt, faultOf, freeName } from './names.ts';
 import { sortNodes } from './sort.ts';
@@ -20,6 +19,7 @@ function node(name: string, more: Partial<Node> = {}): Node {
     mode: 0,
     target: null,
     is_conflict: false,
+    is_mounted: false,
     ...more,
   };
 }
@@ -63,30 +63,4 @@ test('a picture says the kind, and of files the family', () => {
   expect(iconOf(node('photo.JPG'))).toBe('image');
   expect(iconOf(node('photo.jpg', { kind: 'folder' }))).toBe('folder');
   expect(iconOf(node('unknown'))).toBe('file');
-});
-
-function clientOf(folders: Record<string, Node[]>, restored: string[] = []): SynclineClient {
-  return {
-    async *folder(_: string, path: string) {
-      yield await Promise.resolve(folders[path] ?? []);
-    },
-    restore: (_: string, id: string, version: number) =>
-      Promise.resolve(void restored.push(`${id} ${version}`)),
-  } as unknown as SynclineClient;
-}
-
-test('a folder is remembered and restored before what was in it', async () => {
-  const restored: string[] = [];
-  const inner = node('inner', { kind: 'folder', path: 'outer/inner' });
-  const client = clientOf({ outer: [inner], 'outer/inner': [node('x', { version: 7 })] }, restored);
-  const remembered = await remember(client, 'w', [node('outer', { kind: 'folder' })]);
-  await restoreAll(client, 'w', remembered ?? []);
-  expect(restored).toEqual(['outer 1', 'inner 1', 'x 7']);
-});
-
-test('too much to be brought back one by one is not remembered', async () => {
-  const many = Array.from({ length: UNDO_MAX }, (_, at) => node(`n${at}`));
-  const client = clientOf({ outer: many });
-  expect(await remember(client, 'w', many)).toHaveLength(UNDO_MAX);
-  expect(await remember(client, 'w', [node('outer', { kind: 'folder' })])).toBeNull();
 });

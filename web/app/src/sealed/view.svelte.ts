@@ -15,6 +15,7 @@ export function listedOf(node: SealedNode): Node {
     etag: '',
     id: node.id,
     is_conflict: node.isConflict,
+    is_mounted: false,
     kind: node.kind,
     mode: null,
     // Of folders devices keep no time.

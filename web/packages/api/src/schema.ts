@@ -100,6 +100,7 @@ export type FoundNode = {
   "etag": string;
   "id": string;
   "is_conflict": boolean;
+  "is_mounted": boolean;
   "kind": "file" | "folder" | "link";
   "marks": (Mark)[];
   "mode": number | null;
@@ -254,6 +255,7 @@ export type Node = {
   "etag": string;
   "id": string;
   "is_conflict": boolean;
+  "is_mounted": boolean;
   "kind": "file" | "folder" | "link";
   "mode": number | null;
   "modified": number | null;

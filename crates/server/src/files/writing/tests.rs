@@ -50,12 +50,26 @@ async fn hold_behind(test: &TestApp, theirs: Vec<Change>) -> std::sync::mpsc::Se
     let ([_, other], workspace) = (test.devices, test.home.workspace());
     let seen = test.app.view(other, workspace).await.unwrap().head();
     let writing = test.hold_writer().await;
-    let op_id = OpId::from_bytes(random_bytes(&*test.app.random));
-    let commit = model::testing::commit(1, theirs);
-    let commit = Commit { op_id, device: other.device, seen, ..commit };
-    let request = CommitRequest { caller: other, workspace, commit };
-    test.app.committer.commit(request, drop).await.unwrap();
+    let commit = of_device(test, seen, theirs);
+    test.app.committer.commit(commit, drop).await.unwrap();
     writing
+}
+
+/// Returns a commit of a device.
+fn of_device(test: &TestApp, seen: Head, changes: Vec<Change>) -> CommitRequest {
+    let ([_, caller], workspace) = (test.devices, test.home.workspace());
+    let op_id = OpId::from_bytes(random_bytes(&*test.app.random));
+    let commit = model::testing::commit(1, changes);
+    let commit = Commit { op_id, device: caller.device, seen, ..commit };
+    CommitRequest { caller, workspace, commit }
+}
+
+/// Puts a commit of a device into the log; returns the entry that it is.
+async fn commit_of_device(test: &TestApp, seen: Head, changes: Vec<Change>) -> Head {
+    let (answer, answered) = oneshot::channel();
+    let finish = |committed| drop(answer.send(committed));
+    test.app.committer.commit(of_device(test, seen, changes), finish).await.unwrap();
+    answered.await.unwrap().unwrap()
 }
 
 /// Puts empty files, and folders where the name ends with a slash; returns their nodes.
@@ -111,6 +125,33 @@ async fn what_is_done_to_a_file_whose_folder_is_shared_at_the_same_moment_is_not
 }
 
 #[tokio::test]
+async fn what_comes_before_its_folder_is_shared_counts_there_also_where_both_are_seen_at_once() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [folder, inner] = made(&test, ["d/", "d/x"]).await;
+    let app = &test.app;
+    let reading = app.let_in(caller, workspace, Right::Read).await.unwrap();
+    let turn = app.newest_turn(reading).await.unwrap();
+    let view = turn.view().await;
+    let seen = view.head();
+    let [one, other] = [5, 7].map(|seconds| {
+        let plan = changes::set_modified(&view, &path("d/x"), empty(seconds).modified);
+        plan.unwrap().changes
+    });
+    drop(view);
+    // Whoever shares it has seen the change; nobody here has, before both are there.
+    let before = commit_of_device(&test, seen, one).await;
+    let shared = commit_of_device(&test, before, vec![share(folder)]).await;
+    let done = app.catch_up(reading, &turn, before.seq).await.unwrap().unwrap();
+    assert!(turn.view().await.is_frozen(&inner));
+    assert!(!done.is_elsewhere, "it is what the other workspace began with");
+    let late = other.into_iter().map(|change| Change { base: change.base + 1, ..change });
+    let after = commit_of_device(&test, shared, late.collect()).await;
+    let done = app.catch_up(reading, &turn, after.seq).await.unwrap().unwrap();
+    assert!(done.is_elsewhere, "it counts for nothing here");
+}
+
+#[tokio::test]
 async fn what_was_to_be_replaced_is_there_where_what_was_to_replace_it_was_changed() {
     let test = TestApp::start();
     let (caller, workspace) = (test.devices[0], test.home.workspace());
@@ -155,6 +196,25 @@ async fn what_has_replaced_something_goes_back_where_that_could_not_be_deleted()
     assert_eq!(tries, 2);
     let view = test.app.view(caller, workspace).await.unwrap();
     assert_eq!(view.find(&path("d/y")).map(|node| node.id), Some(new));
+}
+
+#[tokio::test]
+async fn folder_that_is_renamed_at_the_moment_at_which_it_is_to_be_deleted_has_all_that_was_in_it()
+{
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [folder, inner] = made(&test, ["d/", "d/x"]).await;
+    let view = test.app.view(caller, workspace).await.unwrap();
+    let to = changes::Destination { path: path("e"), overwrite: false };
+    let theirs = changes::move_node(&view, &path("d"), &to, &Condition::Any).unwrap();
+    drop(view);
+    let plan = |view: &View| changes::delete(view, &path("d"), &Condition::Any);
+    let refused = beside(&test, theirs.changes, test.app.apply(caller, workspace, plan)).await;
+    assert!(matches!(refused, Err(ServerError::NotFound { .. })), "{refused:?}");
+    let view = test.app.view(caller, workspace).await.unwrap();
+    for (name, node) in [("e", folder), ("e/x", inner)] {
+        assert_eq!(view.find(&path(name)).map(|it| it.id), Some(node), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -329,14 +389,7 @@ async fn what_a_device_commits_after_somebody_was_let_in_is_seen_before_anything
         let Plan { changes, .. } = plan_of(&view, round).unwrap();
         let seen = view.head();
         drop(view);
-        let number = u8::try_from(round).unwrap();
-        let commit =
-            Commit { device: other.device, seen, ..model::testing::commit(number, changes) };
-        let (answer, answered) = oneshot::channel();
-        let finish = |committed| drop(answer.send(committed));
-        let request = CommitRequest { caller: other, workspace, commit };
-        app.committer.commit(request, finish).await.unwrap();
-        let newest = answered.await.unwrap().unwrap();
+        let newest = commit_of_device(&test, seen, changes).await;
         // Nobody has looked at the log since, but where it was long ago.
         let is_long = round == 3;
         if is_long {

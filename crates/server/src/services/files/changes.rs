@@ -219,13 +219,14 @@ pub fn restore(view: &View, node: NodeId, old: &NodeRecord) -> Result<Plan> {
 /// it that are deleted come back with it.
 ///
 /// # Errors
-/// [`ServerError::NotFound`] for a node that never was; [`ServerError::Conflict`] for one that is there.
+/// [`ServerError::NotFound`] for a node that never was; [`ServerError::Taken`] for one that is there.
 pub fn revive(view: &View, node: NodeId) -> Result<Plan> {
     let unknown = || ServerError::NotFound { what: format!("node {node}") };
     let Some(first) = view.deleted_node(node) else {
         view.tree().get(&node).ok_or_else(unknown)?;
-        let reason = "is not deleted; name the version that is to come back";
-        return Err(ServerError::Conflict { what: format!("node {node}"), reason });
+        let what =
+            format!("node {node}, which is not deleted (name the version that is to come back),");
+        return Err(ServerError::Taken { what });
     };
     let mut plan = restore(view, node, &first.record)?;
     if let Some(deletion) = first.deletion.filter(|_| first.record.kind.is_directory()) {

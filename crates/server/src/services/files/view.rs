@@ -1,6 +1,7 @@
 //! The folded tree of a plain workspace, and where its chunks rest.
 
 use std::collections::{HashSet, VecDeque};
+use std::iter::zip;
 use std::sync::Arc;
 
 use content::changing;
@@ -58,11 +59,13 @@ pub struct FileNode {
     pub version: u64,
     /// What it is; nothing for the root.
     pub record: Option<NodeRecord>,
+    /// Whether it is a folder that is a workspace of its own, so that nothing is shown of what is in it.
+    pub is_mounted: bool,
 }
 
 impl FileNode {
     /// The root directory.
-    pub const ROOT: Self = Self { id: NodeId::ROOT, version: 0, record: None };
+    pub const ROOT: Self = Self { id: NodeId::ROOT, version: 0, record: None, is_mounted: false };
 
     /// Tells whether it is a directory.
     pub fn is_directory(&self) -> bool {
@@ -376,7 +379,12 @@ impl View {
             return Some(FileNode::ROOT);
         }
         let node = self.tree.get(&id).filter(|node| node.is_alive())?;
-        Some(FileNode { id, version: node.version, record: Some(node.record.clone()) })
+        Some(FileNode {
+            id,
+            version: node.version,
+            record: Some(node.record.clone()),
+            is_mounted: self.is_mounted(&id),
+        })
     }
 
     /// Returns the living node at a path.
@@ -435,6 +443,12 @@ impl View {
     pub fn is_frozen(&self, node: &NodeId) -> bool {
         let Ok(is_frozen) = self.mounts.freeze(&self.tree, node);
         is_frozen
+    }
+
+    /// Tells whether something that stands of the entry that was folded last lies in a workspace of its own, where it counts for nothing.
+    pub fn counts_elsewhere(&self, entry: &Entry, folded: &Folded) -> bool {
+        let mut changes = zip(&entry.commit.changes, &folded.outcomes);
+        changes.any(|(change, outcome)| outcome.is_accepted() && self.is_frozen(&change.node))
     }
 
     /// Tells whether what is in a folder belongs to a workspace of its own.

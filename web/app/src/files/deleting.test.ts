@@ -1,0 +1,48 @@
+import { ProblemError, type Node, type SynclineClient } from '@syncline/api';
+import { expect, test } from 'vitest';
+import { remember, restoreAll, UNDO_MAX } from './deleting.ts';
+
+const node = (id: string, kind: 'file' | 'folder' = 'file') => ({ id, kind, path: id }) as Node;
+
+function clientOf(
+  inside: Record<string, Node[]>,
+  answer: (id: string) => string | null = () => null,
+) {
+  const asked: unknown[] = [];
+  const client = {
+    async *folder(_: string, path: string) {
+      yield inside[path] ?? [];
+    },
+    call(name: string, { body }: { body: { node: string } }) {
+      asked.push([name, body]);
+      const code = answer(body.node);
+      return code === null
+        ? Promise.resolve()
+        : Promise.reject(ProblemError.here(code, `node ${body.node}`));
+    },
+  };
+  return { client: client as unknown as SynclineClient, asked };
+}
+
+test('what was deleted is brought back as it was when it was deleted, a folder before what was in it', async () => {
+  const { client, asked } = clientOf({ d: [node('x'), node('e', 'folder')], e: [node('y')] });
+  const remembered = await remember(client, 'w', [node('d', 'folder'), node('f')]);
+  expect(remembered).toEqual(['d', 'f', 'x', 'e', 'y']);
+  await restoreAll(client, 'w', remembered ?? []);
+  // No version is named: one that somebody else has made or brought back since is not undone with the deletion.
+  const restore = 'POST /workspaces/{workspace}/restore';
+  expect(asked).toEqual(['d', 'f', 'x', 'e', 'y'].map((id) => [restore, { node: id }]));
+});
+
+test('what is there again is left as it is, and what cannot come back is told', async () => {
+  const back = clientOf({}, (id) => (id === 'x' ? 'taken' : null));
+  await restoreAll(back.client, 'w', ['d', 'x', 'y']);
+  expect(back.asked).toHaveLength(3);
+  const full = clientOf({}, () => 'over_quota');
+  await expect(restoreAll(full.client, 'w', ['d'])).rejects.toMatchObject({ code: 'over_quota' });
+});
+
+test('too much is not remembered', async () => {
+  const many = Array.from({ length: UNDO_MAX }, (_, at) => node(`n${at}`));
+  expect(await remember(clientOf({ d: many }).client, 'w', [node('d', 'folder')])).toBeNull();
+});
