@@ -1,6 +1,6 @@
 // How far this browser has read the history of an encrypted workspace, by the number and the hash of its last entry: all that is kept of one,
 // and the server knows both, too; and of those of others of which generation the keys were. A server that shows less than that, or
-// something else, has lost something, or lies.
+// something else, or calls it plain, has lost something, or lies.
 
 import type { SeenHead } from '@syncline/core';
 
@@ -24,11 +24,24 @@ function keep(key: string, value: string): void {
   }
 }
 
+/** What is kept of one of which nothing was read: that it is encrypted. */
+const UNREAD = '0';
+
 const headKey = (workspace: string) => `syncline.sealed-head.${workspace}`;
 
-/** Forgets how far the history was read: somebody says that the server was set back. */
+/** Forgets how far the history was read: somebody says that the server was set back. That it is encrypted is still known. */
 export function forgetHead(workspace: string): void {
-  localStorage.removeItem(headKey(workspace));
+  keep(headKey(workspace), UNREAD);
+}
+
+/** Notes that a workspace is encrypted, before anything of it is read: it was opened, or made, here. */
+export function noteSealed(workspace: string): void {
+  if (!isKnownSealed(workspace)) keep(headKey(workspace), UNREAD);
+}
+
+/** Whether a workspace was opened or made here, so that a server that calls it plain lies. */
+export function isKnownSealed(workspace: string): boolean {
+  return localStorage.getItem(headKey(workspace)) !== null;
 }
 
 /** What was seen of a workspace, for everybody who uses this browser. */

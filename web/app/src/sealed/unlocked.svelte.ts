@@ -15,7 +15,7 @@ import {
 } from '@syncline/api';
 import type { SealedContent, SealedSource, SealedWorkspace } from '@syncline/core';
 import { persistently } from './persistently.ts';
-import { seenOf } from './seen.ts';
+import { noteSealed, seenOf } from './seen.ts';
 import { sketchesIn } from './sketches.ts';
 import { storedIn } from './stored.ts';
 
@@ -85,6 +85,7 @@ class Unlocked {
 
   /** Takes one that is open. */
   take(id: string, workspace: SealedWorkspace): void {
+    noteSealed(id);
     const before = this.open.get(id);
     this.open = new Map(this.open).set(id, workspace);
     void before?.lock();

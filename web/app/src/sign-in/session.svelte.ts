@@ -1,6 +1,7 @@
 // Who is signed in here. The token rests in the storage of the tab, or of the browser where somebody wants to stay signed in.
 
 import { SynclineClient } from '@syncline/api';
+import { isKnownSealed } from '../sealed/seen.ts';
 import { deviceName } from './device-name.ts';
 import { proveLogin } from './prove.ts';
 import { countingSent, countReceived, Traffic } from './traffic.ts';
@@ -46,6 +47,7 @@ class Session {
     this.client = new SynclineClient({
       token: kept?.token ?? null,
       onSignedOut: () => this.#forget(true),
+      isSealed: isKnownSealed,
       fetch: countingSent((sent) => this.traffic.note(sent, 0)),
     });
     countReceived((received) => this.traffic.note(0, received));

@@ -260,6 +260,8 @@ export const de: Words = {
     forbidden: 'Sie dürfen diesen Arbeitsbereich ansehen, aber nicht ändern.',
     sealed_workspace:
       'Dieser Arbeitsbereich ist verschlüsselt. Der Server kann ihn nicht lesen; hier öffnen Sie ihn aus der Liste der Arbeitsbereiche.',
+    mislabelled:
+      'Der Server nennt einen Arbeitsbereich unverschlüsselt, den dieser Browser als verschlüsselt kennt. Er wurde ausgetauscht, oder er lügt: Nichts wurde an ihn gesendet, und nichts von dem, was er sagt, wird gezeigt.',
     precondition_failed:
       'Jemand anderes hat es inzwischen geändert. Nichts wurde geändert; sehen Sie es neu an.',
     conflict: 'Es passt nicht zu dem, was jetzt da ist. Nichts wurde geändert.',

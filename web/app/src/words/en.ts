@@ -258,6 +258,8 @@ export const en = {
     forbidden: 'You may view this workspace, and not change it.',
     sealed_workspace:
       'This workspace is encrypted. The server cannot read it; here it is opened from the list of workspaces.',
+    mislabelled:
+      'The server calls a workspace plain that this browser knows as encrypted. It was exchanged, or lies: nothing was sent to it, and nothing of what it says is shown.',
     precondition_failed:
       'Somebody else changed it meanwhile. Nothing was changed; look at it again.',
     conflict: 'It does not fit to what is there now. Nothing was changed.',

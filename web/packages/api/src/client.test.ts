@@ -35,6 +35,29 @@ test('the token of a login is shown with every request after it', async () => {
   expect(new Headers(asked[1]?.init.headers).get('authorization')).toBe('Bearer t0k');
 });
 
+test('nothing of a plain workspace is asked of one that is known to be encrypted, nor is the server believed', async () => {
+  const plain = { id: 'w', mode: 'plain' };
+  const { asked, fetch } = answering(
+    json([plain, { id: 'v', mode: 'plain' }]),
+    json(plain),
+    json([{ ...plain, mode: 'sealed' }]),
+    json({ entries: 1 }),
+    json({ nodes: [], next: null }),
+  );
+  const client = new SynclineClient({ fetch, isSealed: (workspace) => workspace === 'w' });
+  const upload = client.putFile('w', 'a', new Blob(['secret']));
+  await expect(upload).rejects.toMatchObject({ code: 'sealed_workspace' });
+  await expect(client.folder('w', '').next()).rejects.toMatchObject({ code: 'sealed_workspace' });
+  await expect(client.beginUpload('w', 'a')).rejects.toThrow(ProblemError);
+  expect(asked).toEqual([]);
+  await expect(client.workspaces()).rejects.toMatchObject({ code: 'mislabelled' });
+  await expect(client.workspace('w')).rejects.toMatchObject({ code: 'mislabelled' });
+  expect(await client.workspaces()).toHaveLength(1);
+  await client.ask('GET /workspaces/{workspace}/genesis', { params: { workspace: 'w' } });
+  await client.folder('v', '').next();
+  expect(asked).toHaveLength(5);
+});
+
 test('a folder of many pages is read to its end', async () => {
   const node = (name: string) => ({ name });
   const { asked, fetch } = answering(

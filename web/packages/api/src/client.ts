@@ -1,4 +1,5 @@
 import { answerOf, rangeOf, type FileAnswer, type Reading } from './content.ts';
+import { Guard } from './guard.ts';
 import { NoConnection, ProblemError } from './problem.ts';
 import type { NodePath } from './path.ts';
 import type { FolderPage, Login, Node, Operations, Session, Upload, Versions } from './schema.ts';
@@ -12,6 +13,8 @@ export interface ClientOptions {
   token?: string | null;
   /** Is told when the server does not know the token any more. */
   onSignedOut?: () => void;
+  /** Whether a workspace is known to be encrypted: nothing of a plain one is asked of it or sent to it then. */
+  isSealed?: (workspace: string) => boolean;
   fetch?: typeof fetch;
 }
 
@@ -44,12 +47,14 @@ export class SynclineClient {
   readonly #base: string;
   readonly #fetch: typeof fetch;
   readonly #onSignedOut: () => void;
+  readonly #guard: Guard;
   token: string | null;
 
   constructor(options: ClientOptions = {}) {
     this.#base = `${options.base ?? ''}/api/v1`;
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
     this.#onSignedOut = options.onSignedOut ?? (() => undefined);
+    this.#guard = new Guard(options.isSealed ?? (() => false));
     this.token = options.token ?? null;
   }
 
@@ -60,6 +65,7 @@ export class SynclineClient {
   ): Promise<Response> {
     const [method = 'GET', template = ''] = name.split(' ');
     const params = asking.params ?? {};
+    this.#guard.check(template, params.workspace);
     const path = template.replace(/\{(\w+)\}/g, (_, key: string) => params[key] ?? '');
     const query = new URLSearchParams();
     for (const [key, value] of Object.entries(asking.query ?? {})) {
@@ -131,12 +137,13 @@ export class SynclineClient {
     return this.#json('GET /whoami');
   }
 
-  workspaces() {
-    return this.#json('GET /workspaces');
+  async workspaces() {
+    return (await this.#json('GET /workspaces')).map((one) => this.#guard.believed(one));
   }
 
-  workspace(workspace: string) {
-    return this.#json('GET /workspaces/{workspace}', { params: { workspace } });
+  async workspace(workspace: string) {
+    const params = { workspace };
+    return this.#guard.believed(await this.#json('GET /workspaces/{workspace}', { params }));
   }
 
   /** Reads a folder page by page, 1,000 nodes at most in each. */

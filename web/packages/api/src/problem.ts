@@ -23,6 +23,11 @@ export class ProblemError extends Error {
     return this.problem.status === 503 || this.problem.status === 429;
   }
 
+  /** What is refused here, before anything is sent. */
+  static here(code: string, detail: string): ProblemError {
+    return new ProblemError({ type: 'about:blank', title: detail, detail, code, status: 409 });
+  }
+
   static async of(response: Response): Promise<ProblemError> {
     const after = Number(response.headers.get('retry-after'));
     const problem = await readProblem(response);
