@@ -283,3 +283,23 @@ test('no account has such a name, and where a server says so it is text: in an i
   await expectSaid(main.getByRole('link', { name: MARK }), MARK, 'a workspace in the storage');
   await expectSaid(main.getByText('shared by'), MARK, 'whose it is');
 });
+
+test('a name that turns the direction of writing is not read as another one, in the list, behind a link, and in the trash', async ({
+  page,
+}) => {
+  const name = 'holiday\u202egpj.exe';
+  const shown = 'holiday\\u{202e}gpj.exe';
+  const at = encodeURIComponent(name);
+  await ada.putFile(workspace, at, new Blob(['none']));
+  const params = { workspace };
+  const link = await ada.call('POST /workspaces/{workspace}/links', { params, body: { path: at } });
+  await enterApp(page);
+  await page.goto(`${server.url}/#/w/${workspace}`);
+  await expect(row(page, shown)).toHaveCount(1);
+  await page.goto(`${server.url}/#/s/${link.secret}`);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(shown);
+  await ada.delete(workspace, at);
+  await page.goto(`${server.url}/#/t/${workspace}`);
+  await expect(row(page, shown)).toHaveCount(1);
+  await expect(page.getByText('\u202e')).toHaveCount(0);
+});

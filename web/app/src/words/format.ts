@@ -1,4 +1,4 @@
-// Sizes and times for people. Formatters are kept: making one is slow.
+// Names, sizes and times for people. Formatters are kept: making one is slow.
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 const kept = new Map<string, unknown>();
@@ -9,6 +9,17 @@ function keep<Formatter>(key: string, make: () => Formatter): Formatter {
   const made = make();
   kept.set(key, made);
   return made;
+}
+
+/** What turns the direction of writing, or is no letter at all. */
+const DECEIVING = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/**
+ * A name for people: what would let it look like another one is written out, as the program does in a terminal. `a\u{202e}gpj.exe` would else be
+ * read as a picture.
+ */
+export function shownName(name: string): string {
+  return name.replace(DECEIVING, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** A size with three digits that count, at most two of them behind the point. */

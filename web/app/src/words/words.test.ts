@@ -14,7 +14,7 @@ import { lab as englishLab } from './en/lab.ts';
 import { pairing as englishPairing } from './en/pairing.ts';
 import { storage as englishStorage } from './en/storage.ts';
 import { en } from './en.ts';
-import { formatAgo, formatDuration, formatSize } from './format.ts';
+import { formatAgo, formatDuration, formatSize, shownName } from './format.ts';
 import { pluralOf } from './plural.ts';
 import { problemText } from './problem.ts';
 
@@ -124,4 +124,12 @@ test('a problem is told in words, and one without words with its code', () => {
   expect(problemText(error, en)).toBe(en.errors.unreadable('a/b', en.errors.over_quota));
   const full = new DOMException('full', 'QuotaExceededError');
   expect(problemText(full, en)).toBe(en.errors.browser_full);
+});
+
+test('a name that would look like another one is written out, and any other is left as it is', () => {
+  expect(shownName('a\u202egpj.exe')).toBe('a\\u{202e}gpj.exe');
+  expect(shownName('x\u2067y\u061cz')).toBe('x\\u{2067}y\\u{61c}z');
+  expect(shownName('one\nline\u0085')).toBe('one\\u{a}line\\u{85}');
+  for (const name of ['שלום.txt', 'رسالة (٢).pdf', 'né 🎉 <b>.md', 'C:\\u{202e}'])
+    expect(shownName(name)).toBe(name);
 });
