@@ -1,6 +1,21 @@
-// What a page sends, to be looked through for what nobody else may read.
+// What a page sends: how much it is, and to be looked through for what nobody else may read.
 
-import type { Page } from '@playwright/test';
+import type { Page, Request } from '@playwright/test';
+
+/** Counts the bytes of the bodies that a page sends, as far as they are to be counted. */
+export function countSent(page: Page, isCounted: (request: Request) => boolean = () => true) {
+  const lengths: Promise<string | null>[] = [];
+  page.on('requestfinished', (request) => {
+    if (isCounted(request)) lengths.push(request.headerValue('content-length'));
+  });
+  return {
+    /** Returns how many they were since the last time, of what was answered. */
+    take: async () => {
+      const all = await Promise.all(lengths.splice(0));
+      return all.reduce((sum, length) => sum + Number(length), 0);
+    },
+  };
+}
 
 /** Keeps all bodies and addresses that the page sends, as they leave it: what is a blob, the browser tells nobody later. */
 export async function watchWire(page: Page): Promise<void> {

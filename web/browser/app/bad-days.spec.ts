@@ -8,10 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page, Request, Route } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
+import { press } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, row, storageOf, wipeStorage } from '../steps.ts';
 import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
+import { countSent } from '../wire.ts';
 
 const PIECE = 4 * 1024 * 1024;
 
@@ -99,7 +101,7 @@ test('a new version of which much has changed goes on where it was when the netw
   const offsets = taken(page);
   await beforePiece(page, 2, () => page.context().setOffline(true));
   await picker(page).setInputFiles(path);
-  await page.getByRole('button', { name: 'Replace' }).click();
+  await press(page, page.getByRole('button', { name: 'Replace' }));
   await expect(tray(page)).toContainText('Trying again');
   expect(offsets).toEqual([0]);
   expect(sum(await content('film.bin'))).toBe(sum(old));
@@ -127,7 +129,7 @@ test('where the answer to a new version of which much has changed is lost it is 
   };
   await page.route('**/uploads/*/delta', lose, { times: 1 });
   await picker(page).setInputFiles(path);
-  await page.getByRole('button', { name: 'Replace' }).click();
+  await press(page, page.getByRole('button', { name: 'Replace' }));
   await expect(tray(page)).toContainText('1 of 1 file');
   expect(lost).toBe(1);
   expect(offsets).toEqual([0, PIECE, 2 * PIECE]);
@@ -153,7 +155,7 @@ test('two tabs that send the same name at once lose neither, and leave alone wha
   await expect(row(tab, 'twice.bin')).toBeVisible();
   release();
   await expect(tray(page)).toContainText('A file of this name is there already.');
-  await page.getByRole('button', { name: 'Keep both' }).click();
+  await press(page, page.getByRole('button', { name: 'Keep both' }));
   await expect(row(page, 'twice (2).bin')).toBeVisible();
   expect(sum(await content('twice.bin'))).toBe(sum(other));
   expect(sum(await content('twice%20(2).bin'))).toBe(sum(one.bytes));
@@ -168,10 +170,10 @@ test('a file that a device changes while its replacement is sent is asked about,
   await openWorkspace(page, server, 'ada', 'Box');
   await beforePiece(page, 2, () => put('both.bin', theirs));
   await picker(page).setInputFiles(mine.path);
-  await page.getByRole('button', { name: 'Replace' }).click();
+  await press(page, page.getByRole('button', { name: 'Replace' }));
   await expect(tray(page)).toContainText('A file of this name is there already.');
   expect(sum(await content('both.bin'))).toBe(sum(theirs));
-  await page.getByRole('button', { name: 'Replace' }).click();
+  await press(page, page.getByRole('button', { name: 'Replace' }));
   await expect(tray(page)).toContainText('1 of 1 file');
   const { versions } = await ada.versions(workspace, 'both.bin');
   const kept = await Promise.all(versions.map(({ version }) => content('both.bin', version)));
@@ -192,6 +194,32 @@ test('a file that changes while it is sent never arrives half old and half new, 
   expect(sum(await content('moving.bin'))).toBe(sum(readFileSync(path)));
 });
 
+test('a file that changes while what has changed in it is looked for is not put, and this is said', async ({
+  page,
+}) => {
+  const old = randomBytes(2 * PIECE);
+  await put('edited.bin', old);
+  const { path } = fileOf('edited.bin', 1);
+  const mine = Buffer.from(old);
+  mine.write('edited', 1_000_000);
+  writeFileSync(path, mine);
+  await openWorkspace(page, server, 'ada', 'Box');
+  let isChanged = false;
+  await page.route('**/chunks/**', (route) => {
+    if (!isChanged) appendFileSync(path, 'more, while it is read');
+    isChanged = true;
+    return route.continue();
+  });
+  await picker(page).setInputFiles(path);
+  await press(page, page.getByRole('button', { name: 'Replace' }));
+  await expect(tray(page)).toContainText('has changed');
+  expect(isChanged).toBe(true);
+  expect(sum(await content('edited.bin'))).toBe(sum(old));
+  await picker(page).setInputFiles(path);
+  await press(page, page.getByRole('button', { name: 'Replace' }));
+  await expect.poll(async () => sum(await content('edited.bin'))).toBe(sum(readFileSync(path)));
+});
+
 test('a quota that is full is said and leaves nothing behind, and when there is room the file arrives', async ({
   page,
 }) => {
@@ -202,7 +230,7 @@ test('a quota that is full is said and leaves nothing behind, and when there is 
   await expect(tray(page)).toContainText('no room left');
   expect(await ada.node(workspace, 'roomy.bin')).toBeNull();
   server.limit('ada', 'none');
-  await page.getByRole('button', { name: 'Retry: roomy.bin' }).click();
+  await press(page, page.getByRole('button', { name: 'Retry: roomy.bin' }));
   await expect(row(page, 'roomy.bin')).toBeVisible();
   expect(sum(await content('roomy.bin'))).toBe(sum(bytes));
 });
@@ -213,14 +241,14 @@ test('where the browser has no room left for what it remembers, uploads and edit
   const bytes = Buffer.from(randomBytes(PIECE).toString('hex'));
   await openWorkspace(page, server, 'ada', 'Box');
   let asked = 0;
-  const lengths: Promise<string | null>[] = [];
+  const wire = countSent(page);
   page.on('requestfinished', (request) => {
     if (/\/(chunks|delta)\/unkept.txt/.test(request.url())) asked += 1;
-    lengths.push(request.headerValue('content-length'));
   });
   /** Sends a version; returns how many requests were made of what the server has of the one before, and the bytes of all. */
   const send = async (text: string, button?: string) => {
-    asked = lengths.length = 0;
+    asked = 0;
+    await wire.take();
     const buffer = Buffer.concat([bytes, Buffer.from(text)]);
     await picker(page).setInputFiles([{ name: 'unkept.txt', mimeType: 'text/plain', buffer }]);
     if (button) await page.getByRole('button', { name: button }).click();
@@ -228,8 +256,7 @@ test('where the browser has no room left for what it remembers, uploads and edit
     await page.getByRole('button', { name: 'Clear finished' }).click();
     await expect(tray(page)).toHaveCount(0);
     expect(sum(await content('unkept.txt'))).toBe(sum(buffer));
-    const sent = (await Promise.all(lengths)).reduce((all, length) => all + Number(length), 0);
-    return { asked, sent };
+    return { asked, sent: await wire.take() };
   };
   const letKeep = await storageOf(page, server);
   await letKeep(0);

@@ -4,13 +4,14 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Page, Request } from '@playwright/test';
+import type { Browser, Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { keys, mouse, type Hand } from '../hands.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row } from '../steps.ts';
 import { sum } from '../sum.ts';
 import { complaintsOf, expect, test } from '../test.ts';
+import { countSent } from '../wire.ts';
 
 const SENT_MAX = 4096;
 
@@ -101,16 +102,13 @@ async function uploadAgain(person: Person, path: string, film: Buffer): Promise<
     film.subarray(4_000_000),
   ]);
   writeFileSync(join(path, 'film.bin'), edited);
-  const lengths: Promise<string | null>[] = [];
-  const note = (request: Request) => lengths.push(request.headerValue('content-length'));
-  page.on('requestfinished', note);
+  const wire = countSent(page);
   await hand.open('trip');
   await expect(row(page, 'film.bin')).toBeVisible();
   await give(person, 'Upload files', join(path, 'film.bin'));
   await hand.press(button(page, 'Replace'));
   await expect(tray(page)).toContainText(/[\d.]+ (B|KiB) of 8\.58 MiB sent/);
-  page.off('requestfinished', note);
-  const sent = (await Promise.all(lengths)).reduce((all, length) => all + Number(length), 0);
+  const sent = await wire.take();
   console.log(`${person.user}: ${edited.length} B with 600 B inserted: ${sent} B up`);
   expect(sent).toBeGreaterThan(600);
   expect(sent).toBeLessThan(SENT_MAX);

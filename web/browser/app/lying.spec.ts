@@ -1,8 +1,10 @@
 // A server that lies about the history of an encrypted workspace: it leaves entries out, says them twice, in another order or changed, or shows
-// an older history than before. Each lie is refused and said, nothing of it is shown, and the truth is read again when it is told.
+// an older history than before, or says that it is not encrypted. Each lie is refused and said, nothing of it is shown, and the truth is read
+// again when it is told.
 
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
+import { edit, givePicked, look } from '../picked.ts';
 import { LyingProxy, type Lie } from '../proxy.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
@@ -134,4 +136,80 @@ test('another history than was read before is refused, until somebody says that 
     await expect(row(page, 'letter.txt')).toContainText('14 B');
     expect(await page.evaluate((key) => localStorage.getItem(key), key)).toBe(kept);
   }
+});
+
+test('that it is not encrypted is not believed of a workspace that was opened here: nothing is shown of it or sent to it', async ({
+  page,
+}) => {
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(`${request.method()} ${request.url()}`));
+  await open(page);
+  await expect(row(page, 'letter.txt')).toContainText('14 B');
+  const plain = (bytes: Buffer) =>
+    Buffer.from(bytes.toString().replaceAll('"mode":"sealed"', '"mode":"plain"'));
+  proxy.lie(({ pathname }, ask) =>
+    /\/workspaces(\/\w+)?$/.test(pathname) ? ask(pathname).then(plain) : null,
+  );
+  // Also for who comes anew, and by an address of plain workspaces.
+  for (const address of ['#/', `#/w/${workspace}`, `#/f/${workspace}`, `#/t/${workspace}`]) {
+    await page.goto('about:blank');
+    await page.goto(`${proxy.url}/${address}`);
+    await expect(page.getByRole('alert').first()).toContainText(
+      /calls a workspace plain|is encrypted/,
+    );
+    await expect(page.getByRole('link', { name: workspace.slice(0, 8) })).toHaveCount(0);
+  }
+  const doors =
+    /\/api\/v1\/workspaces\/\w+\/(files|folders|nodes|uploads|delta|chunks|deleted|search|versions)\b/;
+  expect(asked.filter((url) => doors.test(url))).toEqual([]);
+
+  proxy.lie();
+  await page.goto(`${proxy.url}/#/`);
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await unlock(page);
+  await expect(row(page, 'letter.txt')).toContainText('14 B');
+});
+
+test('an older history takes nothing from a folder that is in sync, while it runs and after the page was loaded anew', async ({
+  page,
+}) => {
+  await givePicked(page);
+  await open(page);
+  await expect(row(page, 'letter.txt')).toBeVisible();
+  await page.getByRole('button', { name: 'Keep in sync' }).click();
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  const card = page.getByRole('region', { name: 'picked ↔' });
+  await expect(card).toContainText('In sync, watching');
+  const before = { 'letter.txt': 'fourth version' };
+  expect(await look(page)).toEqual(before);
+
+  await edit(page, 'more.txt', 'written here');
+  await expect(card).toContainText('1 file sent');
+  // As if nothing came after what was read, and only the genesis were there for who reads anew: a folder that believed that would be emptied.
+  const next = (await head()) + 1;
+  proxy.lie(entries(() => next));
+  const asked = page.waitForResponse(/\/log\?/);
+  server.write('ada', 'Diary', 'letter.txt', 'fifth version');
+  await asked;
+  await expect(card).toContainText('In sync, watching');
+  expect(await look(page)).toEqual({ ...before, 'more.txt': 'written here' });
+  await page.reload();
+  await page.goto(`${proxy.url}/#/e/${workspace}`);
+  await unlock(page);
+  await expect(page.getByRole('alert').first()).toContainText('older');
+  await page.goto(`${proxy.url}/#/sync`);
+  await expect(card).not.toContainText('In sync');
+  expect(await look(page)).toEqual({ ...before, 'more.txt': 'written here' });
+
+  proxy.lie();
+  await page.goto(`${proxy.url}/#/e/${workspace}`);
+  await page.getByRole('button', { name: 'Lock now' }).click();
+  await unlock(page);
+  await expect(row(page, 'more.txt')).toBeVisible();
+  await page.goto(`${proxy.url}/#/sync`);
+  await expect(card).toContainText('In sync, watching');
+  await expect
+    .poll(() => look(page))
+    .toMatchObject({ 'letter.txt': 'fifth version', 'more.txt': 'written here' });
 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Page, Request } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { press } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, row } from '../steps.ts';
 import { sum } from '../sum.ts';
@@ -69,7 +70,7 @@ test('an upload that is paused stays so while the network goes and comes, and go
   const gate = await holdAfter(page, 1);
   await picker(page).setInputFiles(path);
   await expect(tray(page)).toContainText('33 %');
-  await page.getByRole('button', { name: 'Pause: paused.bin' }).click();
+  await press(page, page.getByRole('button', { name: 'Pause: paused.bin' }));
   await expect(tray(page)).toContainText('Paused at 33 %');
   await expectAccessible(page);
   await page.context().setOffline(true);
@@ -79,7 +80,7 @@ test('an upload that is paused stays so while the network goes and comes, and go
   await expect(tray(page)).toContainText('Paused at 33 %');
   expect(gate.offsets).toEqual([0]);
   gate.left = 99;
-  await page.getByRole('button', { name: 'Resume: paused.bin' }).click();
+  await press(page, page.getByRole('button', { name: 'Resume: paused.bin' }));
   await expect(row(page, 'paused.bin')).toBeVisible();
   expect(gate.offsets).toEqual([0, PIECE, 2 * PIECE, 3 * PIECE]);
   expect(sum(await content('paused.bin'))).toBe(sum(bytes));

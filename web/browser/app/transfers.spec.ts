@@ -8,6 +8,7 @@ import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
+import { countSent } from '../wire.ts';
 
 let server: RealServer;
 let ada: SynclineClient;
@@ -181,17 +182,14 @@ test('a changed file over the one that is there sends what has changed, and says
     old.subarray(9_000_000),
   ]);
   changed[20_000_000] = (changed[20_000_000] ?? 0) ^ 1;
-  const lengths: Promise<string | null>[] = [];
-  page.on('requestfinished', (request) => {
-    if (request.url().includes('film.bin')) lengths.push(request.headerValue('content-length'));
-  });
+  const wire = countSent(page, (request) => request.url().includes('film.bin'));
   await openBox(page);
   await picker(page).setInputFiles([file('film.bin', changed)]);
   await page.getByRole('button', { name: 'Replace' }).click();
   await expect(tray(page)).toContainText(/[\d.]+ (B|KiB) of 22\.9 MiB sent/);
   await expectAccessible(page);
   expect(sum(await content('film.bin'))).toBe(sum(changed));
-  const sent = (await Promise.all(lengths)).reduce((sum, length) => sum + Number(length), 0);
+  const sent = await wire.take();
   console.log(`a changed file of ${changed.length} B: ${sent} B up`);
   expect(sent).toBeGreaterThan(500);
   expect(sent).toBeLessThan(4096);

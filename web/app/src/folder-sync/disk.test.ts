@@ -234,3 +234,42 @@ test('where what comes cannot be written aside at all, it is not left unread: it
   await expect(disk.receive(content, signal)).rejects.toThrow('another kind');
   expect(isCancelled).toBe(true);
 });
+
+test('what somebody saves under a name while a file comes there stays, and what came goes', async () => {
+  const copying = diskOf(false);
+  const part = await copying.receive();
+  let looks = 0;
+  copying.root.meanwhile = (step) => {
+    // It is empty at the first look, and then comes the last one before it is exchanged.
+    const file = copying.root.children.get('new');
+    if (step === 'look' && ++looks === 2 && file?.kind === 'file') file.edit('saved');
+  };
+  await expect(copying.disk.place(part, 'new', null)).rejects.toThrow(Changed);
+  expect(await copying.root.texts()).toEqual(['saved', 'theirs']);
+
+  const moving = diskOf(true);
+  const other = await moving.receive();
+  moving.root.put('f', 'old');
+  // An editor that saves by another file moves that to the name which is free for a moment.
+  moving.root.meanwhile = (step) => {
+    if (step === 'move') queueMicrotask(() => moving.root.put('f', 'saved'));
+  };
+  await expect(moving.disk.place(other, 'f', stat)).rejects.toThrow(Refused);
+  expect(await moving.root.texts()).toEqual(['old', 'saved', 'theirs']);
+});
+
+test('where a file cannot be copied to its place, nothing is left there that would be taken for one', async () => {
+  const { root, disk } = diskOf(false);
+  const part = await disk.receive(
+    new ReadableStream<Uint8Array<ArrayBuffer>>({ start: (stream) => stream.close() }),
+    signal,
+  );
+  const broken = {
+    ...part,
+    file: Object.assign(new File([], part.file.name), {
+      stream: () => new ReadableStream({ start: (stream) => stream.error(new Error('full')) }),
+    }),
+  };
+  await expect(disk.place(broken, 'new', null)).rejects.toThrow('full');
+  expect(root.children.has('new')).toBe(false);
+});

@@ -155,9 +155,31 @@ export class DirectoryDisk implements Disk {
   ): Promise<Stat> {
     if (await move(await trash.getFileHandle(part.file.name), folder, name))
       return statOf(part.file);
-    const handle = await folder.getFileHandle(name, { create: true });
-    await part.file.stream().pipeTo(await handle.createWritable());
+    const stat = await this.#copyTo(folder, name, part.file);
     await part.drop();
+    return stat;
+  }
+
+  /** Copies a file to where nothing is, by way of an empty one that nobody else may have written to by the end. */
+  async #copyTo(folder: FileSystemDirectoryHandle, name: string, file: File): Promise<Stat> {
+    const handle = await folder.getFileHandle(name, { create: true });
+    const empty = statOf(await handle.getFile());
+    if (empty.size > 0) throw new Refused('taken');
+    const isUntouched = async () => isSameStat(await handle.getFile(), empty);
+    let writable: FileSystemWritableFileStream | undefined;
+    try {
+      writable = await handle.createWritable();
+      await file.stream().pipeTo(writable, { preventClose: true });
+      // The last look before both are exchanged, which is one step of the file system.
+      if (!(await isUntouched())) throw new Changed('here');
+      await writable.close();
+    } catch (error) {
+      await writable?.abort().catch(() => undefined);
+      // It would be taken for a file of somebody's.
+      if (await isUntouched().catch(() => false))
+        await folder.removeEntry(name).catch(() => undefined);
+      throw error;
+    }
     return statOf(await handle.getFile());
   }
 
@@ -171,6 +193,8 @@ export class DirectoryDisk implements Disk {
     const old = `old-${part.file.name}`;
     if (await move(handle, trash, old)) {
       await this.#checkMoved(trash, old, folder, lastOf(path), expected);
+      // An editor that saves by another file may have put that there meanwhile: it is as good as an edit, and what was moved aside is an older version.
+      await this.#refuseTaken(folder, lastOf(path));
       const stat = await this.#put(part, trash, folder, lastOf(path));
       // The server has this version, unless some program still had it open and wrote to it.
       const replaced = await trash.getFileHandle(old);
@@ -223,9 +247,7 @@ export class DirectoryDisk implements Disk {
       await this.#checkMoved(folder, to, from, name, expected);
       return;
     }
-    const file = await handle.getFile();
-    const copy = await folder.getFileHandle(to, { create: true });
-    await file.stream().pipeTo(await copy.createWritable());
+    await this.#copyTo(folder, to, await handle.getFile());
     if (!isSameStat(await handle.getFile(), expected)) {
       await folder.removeEntry(to);
       throw new Changed('here');

@@ -50,6 +50,29 @@ test('what is new goes up, what is known is not even read, and what has changed 
   expect(await drop(world, { g: ['33', 3] })).toEqual({ ...nothing, unchanged: 1 });
 });
 
+test('what is saved while a file goes up goes up with the next drop', async () => {
+  const world = new World();
+  let text = '1';
+  const saved = new File(['1'], 'f', { lastModified: 1 });
+  // A browser that does not notice it reads what is there by then.
+  saved.text = () => Promise.resolve(text);
+  const ports = {
+    server: new ModelServer(world),
+    rows: new ModelRows(world),
+    digest: async (file: Blob) => `content ${await file.text()}`,
+    now: () => 1_000_000,
+    label: 'conflict browser',
+  };
+  world.after = (name) => {
+    if (name === 'put') text = '2';
+  };
+  await sendDropped(ports, new Map([['f', saved]]), signal, () => undefined);
+  expect(world.rows.get('f')?.digest).toBe('content 1');
+  world.after = () => undefined;
+  expect(await drop(world, { f: ['2', 1_000_001] })).toEqual({ ...nothing, up: 1, uploaded: 1 });
+  expect(content(world, 'f')).toBe('2');
+});
+
 test('a file that was changed on both sides goes up beside it, and once', async () => {
   const world = new World();
   await drop(world, { 'f.txt': ['1', 1] });

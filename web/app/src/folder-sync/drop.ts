@@ -135,6 +135,8 @@ class Drop {
 
   async #put(path: string, local: Local, file: File, over: Remote | null): Promise<void> {
     await this.#ensure(folderOf(path));
+    // What is saved while it goes up is another content: the next drop finds that, since this is what was read before.
+    local.digest ??= await this.ports.digest(file, this.signal);
     const put = await this.ports.server.put(path, file, over, this.signal);
     const [{ sent }, known] = [put, this.tree.found];
     const remote = over ? put.remote : await this.#marks.mark(path, put.remote, known);

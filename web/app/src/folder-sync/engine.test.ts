@@ -257,3 +257,31 @@ test('whatever both sides do, and wherever it is cut off, nothing is lost and bo
   expect(all.moves).toBeGreaterThan(800);
   expect(all.moved).toBeGreaterThan(30);
 }, 120_000);
+
+test('a file that is back when its deletion is to go to the server is not deleted there', async () => {
+  const both = { gone: 'one', other: 'one' };
+  const world = await worldOf(both, { other: 'two' }, both);
+  // Deletions come last, and what goes up before them takes its time.
+  world.before = (name) => {
+    if (name === 'put') world.here.set('gone', { ...file('back'), modifiedMs: world.tick() });
+  };
+  const report = await engineOf(world).round({ signal, isConfirmed: true });
+  expect(report).toMatchObject({ up: 1, deletedThere: 0, isStale: true, changed: ['gone'] });
+  world.before = () => undefined;
+  await settle(world);
+  expect(shown(world.there)).toEqual({ gone: 'back', other: 'two' });
+  expect(world.there.get('gone')?.version).toBe(2);
+});
+
+test('what has another name in large and small letters is not taken for a file that is back', async () => {
+  const world = await worldOf({ 'A.txt': 'one' }, { 'a.txt': 'two' }, { 'A.txt': 'one' });
+  const engine = engineOf(world);
+  const { disk } = engine.ports;
+  const find = disk.file.bind(disk);
+  // To the system both are one.
+  const same = (path: string) => (one: string) => one.toLowerCase() === path.toLowerCase();
+  disk.file = (path) => find([...world.here.keys()].find(same(path)) ?? path);
+  const report = await engine.round({ signal, isConfirmed: true });
+  expect(report).toMatchObject({ up: 1, deletedThere: 1, isStale: false });
+  expect(shown(world.there)).toEqual({ 'a.txt': 'two' });
+});

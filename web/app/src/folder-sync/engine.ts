@@ -2,7 +2,7 @@
 // written after what it speaks of has happened: cut off in between, the next round finds both sides equal, and remembers that.
 
 import { ProblemError } from '@syncline/api';
-import { endsRound, isOutdated } from './failures.ts';
+import { endsRound, hasChangedHere, isOutdated } from './failures.ts';
 import { doubtfulIn, leavesOut, lookUntilSure, missingIn, type Looked } from './looks.ts';
 import { candidatesHere, movedThere, Moves } from './moves.ts';
 import { isCopy } from './names.ts';
@@ -43,6 +43,8 @@ export interface Report {
   problems: Problem[];
   /** How much is absent, where somebody is asked before it is deleted on the server. */
   asks: { absent: number; all: number } | null;
+  /** Files that were not as the scan had found them when they were to be sent. */
+  changed: string[];
   /** Whether something changed meanwhile, so that another round is needed. */
   isStale: boolean;
 }
@@ -176,6 +178,7 @@ export function emptyReport(): Report {
     copies: [],
     problems: [],
     asks: null,
+    changed: [],
     isStale: false,
   };
 }
@@ -285,6 +288,7 @@ class Round {
     // What does not fit now may never fit.
     const isLasting =
       !isOutdated(error) || (error instanceof ProblemError && error.code === 'conflict');
+    if (hasChangedHere(error)) this.report.changed.push(path);
     if (!isLasting) return;
     if (error instanceof Refused) this.report.problems.push({ path, reason: error.reason });
     else this.report.problems.push({ path, reason: 'failed', error });

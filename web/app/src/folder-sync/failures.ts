@@ -1,9 +1,10 @@
-// What a failure means for a round.
+// What a failure means for a round, and for the folder.
 
 import { NoConnection, ProblemError } from '@syncline/api';
 import { FileChanged, NameClash } from '../transfers/upload.ts';
 import { codeOf } from '../words/problem.ts';
 import { Changed, Locked, RootGone } from './ports.ts';
+import type { State } from './states.ts';
 
 /** What an encrypted workspace says where nothing more is read or written in it. */
 const CLOSED = [
@@ -38,9 +39,26 @@ export function endsRound(error: unknown, signal: AbortSignal): boolean {
   return CLOSED.includes(codeOf(error));
 }
 
+/** Whether a file of the folder is not any more what it was when the plan was made. */
+export function hasChangedHere(error: unknown): boolean {
+  return error instanceof FileChanged || (error instanceof Changed && error.side === 'here');
+}
+
 /** Whether the plan was made of what is not so any more. */
 export function isOutdated(error: unknown): boolean {
   const meanwhile = [Changed, NameClash, FileChanged];
   if (meanwhile.some((kind) => error instanceof kind)) return true;
   return OUTDATED.includes(codeOf(error));
+}
+
+/** How a folder stands after a round that has failed. */
+export function stateAfter(error: unknown): State {
+  if (error instanceof RootGone) return error.side === 'here' ? 'gone-here' : 'gone-there';
+  if (error instanceof DOMException && error.name === 'NotAllowedError') return 'permission';
+  return error instanceof NoConnection ? 'offline' : 'failed';
+}
+
+/** Whether a round is tried again by itself. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof NoConnection || (error instanceof ProblemError && error.isPassing);
 }

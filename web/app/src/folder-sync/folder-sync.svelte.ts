@@ -1,19 +1,21 @@
 // A folder that is kept in sync while the page is open: when it is looked at, and how that goes.
 
-import { listen, NoConnection, ProblemError, type SynclineClient } from '@syncline/api';
+import { listen, type SynclineClient } from '@syncline/api';
 import { loadCore } from '../core.ts';
 import { unlocked } from '../sealed/unlocked.svelte.ts';
 import { wait } from '../transfers/wait.ts';
 import { digestOf } from '../transfers/content.ts';
 import { DirectoryDisk } from './disk.ts';
 import { emptyReport, Engine, sumOf, type Outlook, type Report } from './engine.ts';
+import { isPassing, stateAfter } from './failures.ts';
 import { askPermission, isPermitted, observe } from './handles.ts';
 import { labelOf } from './names.ts';
-import { whenOpen } from './opened.svelte.ts';
-import { RootGone } from './ports.ts';
+import { aborted, whenOpen } from './opened.svelte.ts';
+import { Restless } from './restless.ts';
 import { serverOf } from './server.ts';
 import type { State } from './states.ts';
 import { StoredRows, updatePair, type Pair } from './store.ts';
+import { tellOthers } from './tabs.ts';
 
 /** How often the folder is looked at, at least; less often where that takes long. */
 const LOOK_MS = 4_000;
@@ -36,6 +38,7 @@ export class FolderSync {
   failure = $state.raw<unknown>();
 
   readonly #engine: Engine;
+  readonly #restless = new Restless(STALE_MAX);
   #stop = new AbortController();
   #answer: { isConfirmed: boolean; isRestoring: boolean } | null = null;
   #seq = 0;
@@ -80,11 +83,23 @@ export class FolderSync {
   }
 
   async pause(isPaused: boolean): Promise<void> {
+    this.#set(isPaused);
+    // A browser that has no room left for that forgets it with the page.
+    await this.#save({ isPaused }).catch((error: unknown) => (this.failure = error));
+    tellOthers({ id: this.pair.id, isPaused });
+  }
+
+  /** Does what was said in another tab, which has saved it. */
+  heed(isPaused: boolean): void {
+    if (isPaused === this.pair.isPaused) return;
+    this.pair = { ...this.pair, isPaused };
+    this.#set(isPaused);
+  }
+
+  #set(isPaused: boolean): void {
     this.failure = undefined;
     if (isPaused) this.stop();
     else this.start();
-    // A browser that has no room left for that forgets it with the page.
-    await this.#save({ isPaused }).catch((error: unknown) => (this.failure = error));
   }
 
   /** Looks at once, also where it has given up. */
@@ -122,7 +137,7 @@ export class FolderSync {
 
   async #save(change: Partial<Pair>): Promise<void> {
     this.pair = { ...this.pair, ...change };
-    if (!(await updatePair(this.pair))) this.stop();
+    if (!(await updatePair(this.pair.id, change))) this.stop();
   }
 
   /** While an encrypted workspace is locked neither side is touched; another tab may keep the folder then. */
@@ -137,7 +152,8 @@ export class FolderSync {
       } catch (error) {
         if (!whileOpen.aborted) throw error;
       }
-      if (!whileOpen.aborted) return;
+      // What has failed for good is tried again when it is unlocked the next time.
+      await aborted(whileOpen);
       this.#engine.forgetRemote();
     }
   }
@@ -218,7 +234,9 @@ export class FolderSync {
         if (this.report.isStale && stale <= STALE_MAX) pauseMs = 0;
       } catch (error) {
         if (signal.aborted) return;
-        if (!this.#isPassing(error)) {
+        this.failure = error;
+        this.state = stateAfter(error);
+        if (!isPassing(error)) {
           this.#isWanted = false;
           return;
         }
@@ -252,6 +270,7 @@ export class FolderSync {
     if (!report.isStale) this.#isWanted = false;
     // Somebody may have paused it while the last step went on.
     signal.throwIfAborted();
+    report.problems.push(...this.#restless.note(report.changed));
     this.report = report;
     this.total = sumOf(this.total, report);
     this.failure = undefined;
@@ -260,23 +279,9 @@ export class FolderSync {
       return;
     }
     this.state = 'watching';
-    await this.#save({ lastSyncMs: Date.now() });
-  }
-
-  /** Whether it is tried again by itself. */
-  #isPassing(error: unknown): boolean {
-    this.failure = error;
-    if (error instanceof RootGone) {
-      this.state = error.side === 'here' ? 'gone-here' : 'gone-there';
-      return false;
-    }
-    if (error instanceof DOMException && error.name === 'NotAllowedError') {
-      this.state = 'permission';
-      return false;
-    }
-    const isAway = error instanceof NoConnection;
-    this.state = isAway ? 'offline' : 'failed';
-    return isAway || (error instanceof ProblemError && error.isPassing);
+    // Not all was in sync where something changed meanwhile; but somebody has wanted it to begin.
+    if (!report.isStale || this.pair.lastSyncMs === null)
+      await this.#save({ lastSyncMs: Date.now() });
   }
 
   /** Waits, or less where something has happened. */

@@ -6,6 +6,7 @@ import { isKeptByDevice } from './entries.ts';
 import { FolderSync } from './folder-sync.svelte.ts';
 import { setHasFolders } from './remembered.ts';
 import { forgetPair, pairsOf, savePair, type Pair } from './store.ts';
+import { hearOthers } from './tabs.ts';
 
 /** Why a folder cannot be kept in sync. */
 export class CannotKeep extends Error {
@@ -105,6 +106,10 @@ class FolderSyncs {
 }
 
 export const folderSyncs = new FolderSyncs();
+
+hearOthers(({ id, isPaused }) => {
+  folderSyncs.list.find((sync) => sync.pair.id === id)?.heed(isPaused);
+});
 
 // It goes with the session: whoever signs in next finds none of these.
 $effect.root(() => {

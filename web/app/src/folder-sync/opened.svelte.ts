@@ -3,6 +3,14 @@
 import type { SealedWorkspace } from '@syncline/core';
 import { unlocked } from '../sealed/unlocked.svelte.ts';
 
+/** Waits until a signal says stop. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 /** Waits until a workspace is open in this tab; returns what says stop as soon as it is locked, or as the signal does. */
 export function whenOpen(workspace: string, signal: AbortSignal): Promise<AbortSignal> {
   signal.throwIfAborted();

@@ -13,6 +13,8 @@ export type Reason =
   | 'clash'
   | 'not-empty'
   | 'taken'
+  /** It was another one each time it was to be sent. */
+  | 'changing'
   | 'failed'
   /** Of what was dropped: the server has a newer one. */
   | 'newer'

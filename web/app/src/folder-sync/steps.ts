@@ -212,11 +212,20 @@ export class Steps {
       // What is passed over there stays, and so does what it is in.
       if (hasAnythingBelow(this.trees.skippedThere, path)) throw new Refused('not-empty');
     }
+    if (await this.#isBack(path)) throw new Changed('here');
     await this.ports.server.delete(path, there, this.signal);
     this.trees.remote.delete(path);
     await this.forget(path);
     this.report.deletedThere++;
     return true;
+  }
+
+  /** Whether a file is there that was absent: long after the scan it may be, and a folder that the system does not let be listed looked empty. */
+  async #isBack(path: string): Promise<boolean> {
+    if (!(await this.ports.disk.file(path))) return false;
+    // Where large and small letters are the same, it is what has another name here.
+    const folded = (name: string) => name.normalize('NFC').toLowerCase();
+    return ![...this.trees.local.keys()].some((other) => folded(other) === folded(path));
   }
 
   /** What is put into a folder that was deleted on the other side brings it back. */

@@ -53,12 +53,19 @@ export async function savePair(pair: Pair): Promise<void> {
   await inStore('pairs', 'readwrite', (store) => store.put(pair));
 }
 
-/** Saves what is new of a folder; says whether it is still one, for another tab may have forgotten it. */
-export async function updatePair(pair: Pair): Promise<boolean> {
-  const known = await inStore('pairs', 'readonly', (store) => store.getKey(pair.id));
-  if (known === undefined) return false;
-  await savePair(pair);
-  return true;
+/** Saves what is new of a folder, and nothing else: another tab may have saved that. Returns it as it is then, unless that tab has forgotten it. */
+export async function updatePair(id: string, change: Partial<Pair>): Promise<Pair | null> {
+  let kept: Pair | null = null;
+  await inStore('pairs', 'readwrite', (store) => {
+    const request = store.get(id) as IDBRequest<Pair | undefined>;
+    request.onsuccess = () => {
+      if (!request.result) return;
+      kept = { ...request.result, ...change };
+      store.put(kept);
+    };
+    return request;
+  });
+  return kept;
 }
 
 /** Forgets a folder. Neither side is touched. */

@@ -1,9 +1,17 @@
 // Which files were on their way into an encrypted workspace, kept for the page that comes after this one. Their names stand in notes that only
 // whoever unlocks the workspace reads. A handle of a file has its name, so none is kept: somebody picks the file again.
 
-import type { SealedWorkspace } from '@syncline/core';
+import type { SealedNode, SealedWorkspace } from '@syncline/core';
 import type { Wanted } from '../transfers/matching.ts';
 import { Memory, type Kept } from '../transfers/memory.ts';
+
+/** A version of a file. */
+export type Over = Pick<SealedNode, 'id' | 'version'>;
+
+/** The version of what is there; nothing where that is no file. */
+export function overOf(found: SealedNode | undefined): Over | null {
+  return found?.kind === 'file' ? { id: found.id, version: found.version } : null;
+}
 
 /** A file that is to be put, and where. */
 export interface Unput extends Wanted {
@@ -14,7 +22,7 @@ export interface Unput extends Wanted {
   /** What it is to be called, which is another name where that of the file was taken. */
   target: string;
   /** The version that it is to replace, where somebody has said so. */
-  over: number | null;
+  over: Over | null;
 }
 
 interface Noted extends Kept {
@@ -85,7 +93,7 @@ function unputOf(text: string | null, key: string): Unput | null {
     const isWhole =
       [folder, name, target, path].every(isText) &&
       [size, modifiedMs].every(isNumber) &&
-      (over === null || isNumber(over)) &&
+      (over === null || (isText(over.id) && isNumber(over.version))) &&
       Array.isArray(below) &&
       below.every(isText);
     return isWhole ? { ...found, key } : null;

@@ -7,19 +7,14 @@ import type { Chosen } from '../transfers/dropped.ts';
 import { isSame, match } from '../transfers/matching.ts';
 import { newKey } from '../transfers/memory.ts';
 import { Pace } from '../transfers/pace.ts';
-import { FileChanged, isAsChosen } from '../transfers/upload.ts';
+import { FileChanged, isAsChosen, NameClash } from '../transfers/upload.ts';
 import { codeOf } from '../words/problem.ts';
-import { UnputMemory, type Unput } from './remembered.ts';
+import { overOf, UnputMemory, type Over, type Unput } from './remembered.ts';
 import { unlocked } from './unlocked.svelte.ts';
 import { pathOf } from './view.svelte.ts';
 
 export type UploadState =
   'waiting' | 'sending' | 'paused' | 'clash' | 'failed' | 'done' | 'cancelled';
-
-interface Decision {
-  name?: string;
-  over: number | null;
-}
 
 export class SealedUpload {
   state = $state<UploadState>('waiting');
@@ -34,7 +29,7 @@ export class SealedUpload {
   /** Whether somebody else has changed the file at the same moment, so that this one lies beside it. */
   isBeside = $state(false);
   /** The version that is to be replaced, where somebody has said so. */
-  over: number | null = null;
+  over: Over | null = null;
   stop = new AbortController();
   readonly #pace = new Pace();
 
@@ -187,17 +182,17 @@ export class SealedUploads {
   /** Puts the file over the one that is there, which stays as an older version. */
   async replace(upload: SealedUpload): Promise<void> {
     const found = await this.#find(upload, upload.name);
-    this.#decide(upload, { over: found?.kind === 'file' ? found.version : null });
+    this.#decide(upload, overOf(found));
   }
 
   /** Puts the file under another name. */
   async keepBoth(upload: SealedUpload): Promise<void> {
     const isTaken = async (name: string) => (await this.#find(upload, name)) !== undefined;
-    this.#decide(upload, { name: await freeName(upload.name, isTaken), over: null });
+    this.#decide(upload, null, await freeName(upload.name, isTaken));
   }
 
   /** Sends it as somebody has decided, unless it was cancelled meanwhile. */
-  #decide(upload: SealedUpload, { name = upload.name, over }: Decision): void {
+  #decide(upload: SealedUpload, over: Over | null, name = upload.name): void {
     if (upload.state !== 'clash') return;
     [upload.name, upload.over] = [name, over];
     void this.#memory.remember([upload.record]);
@@ -241,7 +236,9 @@ export class SealedUploads {
     };
     try {
       const folder = await this.#folder(upload.place.folder, upload.place.below);
-      const ask = { folder, name, over, file };
+      // Another file that has the name by now may have the same number.
+      if (over && (await this.#find(upload, name))?.id !== over.id) throw new NameClash(null);
+      const ask = { folder, name, over: over?.version ?? null, file };
       const done = await this.open.changes.put(ask, { signal: stop.signal, onProgress });
       [upload.isBeside, upload.done] = [done.isBeside || done.isPartial, file.size];
       upload.state = 'done';
@@ -250,7 +247,8 @@ export class SealedUploads {
       const failure = (await isAsChosen(file)) ? error : new FileChanged();
       if (stop.signal.aborted) return;
       upload.failure = failure;
-      upload.state = ['taken', 'changed'].includes(codeOf(error)) ? 'clash' : 'failed';
+      const isClash = error instanceof NameClash || ['taken', 'changed'].includes(codeOf(error));
+      upload.state = isClash ? 'clash' : 'failed';
     }
   }
 

@@ -40,6 +40,22 @@ test('of files that look the same each is found once, and where it was', () => {
   ]);
 });
 
+test('what has come of a file is not gone on with by another one that looks the same', () => {
+  // The first of them is there already, and its twin in another folder is not.
+  const list = [record('in/y/v.bin')];
+  expect(pairs(list, [chosen('x/v.bin'), chosen('y/v.bin')])).toEqual(['in/y/v.bin']);
+  expect(pairs(list, [chosen('x/v.bin')])).toEqual([]);
+  // A file by itself could be either.
+  expect(pairs([record('in/x/v.bin'), ...list], [chosen('v.bin')])).toEqual([]);
+});
+
+test('a folder is known again whatever signs are in its name, and a file that was to have another name', () => {
+  const path = 'in/Album%20%282%29/it%27s%21.txt';
+  expect(pairs([record(path)], [chosen("Album (2)/it's!.txt")])).toEqual([path]);
+  const renamed = { ...record('in/a%20%282%29.txt'), name: 'a.txt' };
+  expect(pairs([renamed], [chosen('a.txt')])).toEqual([renamed.key]);
+});
+
 test('a folder with nothing in it is no file', () => {
   expect(match([record('a.txt')], [{ file: null, folders: ['a.txt'] }])).toEqual([]);
 });

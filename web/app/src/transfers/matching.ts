@@ -1,5 +1,6 @@
 // Which of the files that somebody picks is which of those that were being sent.
 
+import { encodeName, parentOf } from '@syncline/api';
 import type { Chosen } from './dropped.ts';
 import type { Unsent } from './remembered.ts';
 
@@ -20,7 +21,14 @@ export function isSame(
   return record.name === name && record.size === size && record.modifiedMs === lastModified;
 }
 
-/** Pairs what was picked with what is missing: of several files that look the same the one whose folders fit best. */
+/** Whether what was picked lies where the file was that was being sent: its folders are the last ones of that. The name may be another one there. */
+const isAt = ({ path }: Wanted, folders: readonly string[]) =>
+  `/${parentOf(path)}`.endsWith(folders.map((name) => `/${encodeName(name)}`).join(''));
+
+/**
+ * Pairs what was picked with what is missing. A file that was picked by itself says nothing of its folder; one that lies in another folder is another
+ * one, however alike they look: what has come of one is never gone on with by another.
+ */
 export function match<Record extends Wanted>(
   list: readonly Record[],
   chosen: readonly Chosen[],
@@ -29,10 +37,8 @@ export function match<Record extends Wanted>(
   const found: Found<Record>[] = [];
   for (const { file, folders } of chosen) {
     if (!file) continue;
-    const place = [...folders, file.name].map(encodeURIComponent).join('/');
-    const fitting = [...left].filter((record) => isSame(record, file));
-    const record = fitting.find(({ path }) => `/${path}`.endsWith(`/${place}`)) ?? fitting[0];
-    if (!record) continue;
+    const [record, ...others] = [...left].filter((one) => isSame(one, file) && isAt(one, folders));
+    if (!record || others.length > 0) continue;
     left.delete(record);
     found.push({ record, file });
   }

@@ -181,10 +181,11 @@ class Transfers {
     this.#fill();
   }
 
-  /** Puts a file over the one that is there, which stays as an older version. */
+  /** Puts a file over the one that is there, which stays as an older version; where that is gone meanwhile, over nothing. */
   replace(transfer: Transfer): void {
     if (!('up' in transfer.job)) return;
-    transfer.job.up.condition = transfer.etag === null ? undefined : { ifMatch: transfer.etag };
+    transfer.job.up.condition =
+      transfer.etag === null ? { ifAbsent: true } : { ifMatch: transfer.etag };
     this.retry(transfer);
   }
 

@@ -72,6 +72,7 @@ export const folderSync: typeof english = {
     clash: 'ist auf einer Seite eine Datei und auf der anderen ein Ordner',
     'not-empty': 'enthält etwas, das nicht abgeglichen wird',
     taken: 'unterscheidet sich nur in Großbuchstaben von einem anderen Namen oder ist ganz neu',
+    changing: 'ändert sich immer wieder oder ist nicht ganz lesbar und wurde nicht gesendet',
     failed: 'ist fehlgeschlagen',
     newer: 'ist auf dem Server neuer und wurde nicht gesendet',
     deleted: 'wurde auf dem Server gelöscht und nicht wieder gesendet',

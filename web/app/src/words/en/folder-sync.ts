@@ -70,6 +70,7 @@ export const folderSync = {
     clash: 'is a file on one side and a folder on the other',
     'not-empty': 'has something in it that is not synced',
     taken: 'has a name that differs from another one in capitals only, or was just made',
+    changing: 'changes again and again, or cannot be read whole, and was not sent',
     failed: 'failed',
     newer: 'is newer on the server, and was not sent',
     deleted: 'was deleted on the server, and was not sent again',

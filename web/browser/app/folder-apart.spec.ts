@@ -1,0 +1,104 @@
+// A folder that is kept in sync, and what stands apart from it: another tab that has it, too, and folders that become workspaces of their own.
+
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { edit, givePicked, look, textOf } from '../picked.ts';
+import { RealServer } from '../server.ts';
+import { openWorkspace, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+let count = 0;
+/** The workspace of a test, and the name of its folder. */
+let workspace: string;
+let name: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  server.addUser('bob');
+  ada = await server.client('ada');
+});
+
+test.afterAll(() => server.end());
+
+test.beforeEach(async ({ page }) => {
+  name = `Box${++count}`;
+  server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
+  workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
+  await givePicked(page);
+});
+
+const there = (path: string) => textOf(ada, workspace, path);
+const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
+const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
+
+/** Signs in, and picks the folder for the root of the workspace. */
+async function begin(page: Page): Promise<void> {
+  await openWorkspace(page, server, 'ada', name);
+  await page.getByRole('button', { name: 'Keep in sync' }).click();
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  await expect(card(page)).toContainText('In sync, watching');
+}
+
+test('what is paused in one tab is paused in the one that keeps the folder, and stays so', async ({
+  page,
+  context,
+}) => {
+  await begin(page);
+  const other = await context.newPage();
+  await signIn(other, server, 'ada');
+  await expect(other.getByRole('link', { name })).toBeVisible();
+  await other.goto(`${server.url}/#/sync`);
+  await expect(card(other)).toContainText('Another tab keeps it in sync');
+  await card(other).getByRole('button', { name: 'Pause' }).click();
+  await expect(card(page)).toContainText('Paused');
+  await put('plan.txt', 'while it is paused');
+  await edit(page, 'Letters', null);
+  // Neither side is touched, also after what the tab that kept it has saved last.
+  await page.reload();
+  await page.goto(`${server.url}/#/sync`);
+  await expect(card(page)).toContainText('Paused');
+  expect((await look(page))['plan.txt']).toBe('first');
+  expect(await there('Letters/to bob.md')).toBe('Dear Bob');
+  await card(other).getByRole('button', { name: 'Resume' }).click();
+  await expect.poll(async () => (await look(page))['plan.txt']).toBe('while it is paused');
+  await expect.poll(() => ada.node(workspace, 'Letters')).toBeNull();
+  await expect(card(page)).not.toContainText('Paused');
+});
+
+test('a folder that becomes a workspace of its own is left as it is here, and named', async ({
+  page,
+}) => {
+  await begin(page);
+  server.sync('ada', name);
+  server.share('ada', `${name}/Letters`, 'bob:edit', ['--workspace', `${name} Letters`]);
+  expect(await ada.node(workspace, 'Letters')).toMatchObject({ is_mounted: true });
+  await put('after.txt', 'after');
+  await expect.poll(async () => (await look(page))['after.txt']).toBe('after');
+  await expect(card(page)).toContainText('Letters: is a workspace of its own');
+  await edit(page, 'Letters/mine.txt', 'mine');
+  await put('later.txt', 'later');
+  await expect.poll(async () => (await look(page))['later.txt']).toBe('later');
+  expect(await look(page)).toMatchObject({
+    'Letters/mine.txt': 'mine',
+    'Letters/to bob.md': 'Dear Bob',
+  });
+});
+
+test('a folder that is kept by itself and becomes a workspace of its own is not emptied here', async ({
+  page,
+}) => {
+  await signIn(page, server, 'ada');
+  await expect(page.getByRole('link', { name })).toBeVisible();
+  await page.goto(`${server.url}/#/f/${workspace}/Letters`);
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  await expect.poll(() => look(page)).toEqual({ 'to bob.md': 'Dear Bob' });
+  server.sync('ada', name);
+  server.share('ada', `${name}/Letters`, 'bob:edit', ['--workspace', `${name} Letters`]);
+  await expect(card(page)).toContainText('Nothing was deleted for that');
+  expect(await look(page)).toEqual({ 'to bob.md': 'Dear Bob' });
+});
