@@ -2,6 +2,7 @@
 
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
+import { expect } from './test.ts';
 
 /** Has the page pick that folder whenever it asks for one. */
 export async function givePicked(page: Page): Promise<void> {
@@ -11,6 +12,22 @@ export async function givePicked(page: Page): Promise<void> {
         (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true }),
     });
   });
+}
+
+/** How the app shows that folder among those that it keeps in sync. */
+export const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
+
+/** Picks it for what is kept in sync with the folder of a workspace that is shown. */
+export async function pick(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  await expect(card(page)).toContainText('In sync, watching');
+}
+
+/** Has the folder of a workspace that is open kept in sync with it. */
+export async function keepInSync(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Keep in sync' }).click();
+  await pick(page);
 }
 
 /** Writes a file of the picked folder, as a program would, or deletes it. */

@@ -3,7 +3,7 @@
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { edit, givePicked, look, textOf } from '../picked.ts';
+import { card, edit, givePicked, keepInSync, look, textOf } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, signIn, storageOf, wipeStorage } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -31,15 +31,7 @@ test.beforeEach(async ({ page }) => {
 
 const there = (path: string) => textOf(ada, workspace, path);
 const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
-const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
 const versions = async (path: string) => (await ada.versions(workspace, path)).versions.length;
-
-async function begin(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Keep in sync' }).click();
-  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
-  await page.getByRole('button', { name: 'Begin' }).click();
-  await expect(card(page)).toContainText('In sync, watching');
-}
 
 /** Takes back the leave that the browser has for the folder. */
 const takeBack = (page: Page) =>
@@ -103,7 +95,7 @@ test('where leave is taken back while a file comes down, the one that was there 
 }) => {
   await giveLeave(page);
   await openWorkspace(page, server, 'ada', name);
-  await begin(page);
+  await keepInSync(page);
   await page.evaluate(() => void Object.assign(window, { endsWithWrite: true }));
   await put('plan.txt', 'second, meanwhile');
   await expect(card(page)).toContainText('Needs your permission');
@@ -128,7 +120,7 @@ test('where leave is taken back nothing is deleted, it is said, and goes on when
 }) => {
   await giveLeave(page);
   await openWorkspace(page, server, 'ada', name);
-  await begin(page);
+  await keepInSync(page);
   await takeBack(page);
   await put('plan.txt', 'second, meanwhile');
   await expect(card(page)).toContainText('Needs your permission');
@@ -149,7 +141,7 @@ test('what the browser keeps is wiped under a synced folder: nothing is lost, tw
   page,
 }) => {
   await openWorkspace(page, server, 'ada', name);
-  await begin(page);
+  await keepInSync(page);
   await edit(page, 'new.txt', 'new here');
   await expect.poll(() => there('new.txt')).toBe('new here');
   await wipeStorage(page, server);
@@ -165,7 +157,7 @@ test('what the browser keeps is wiped under a synced folder: nothing is lost, tw
   expect(await look(page)).toMatchObject({ 'Letters/to bob.md': 'Dear Bob' });
   // The same folder is picked anew.
   await page.goto(`${server.url}/#/w/${workspace}`);
-  await begin(page);
+  await keepInSync(page);
   const here = await look(page);
   const names = Object.keys(here).filter((path) => !path.startsWith('.syncline-trash'));
   const contents = names.map((path) => here[path]);
@@ -182,7 +174,7 @@ test('where the storage of the browser is full this is named, the rest goes on, 
   page,
 }) => {
   await openWorkspace(page, server, 'ada', name);
-  await begin(page);
+  await keepInSync(page);
   const letKeep = await storageOf(page, server);
   await letKeep(300_000);
   await ada.putFile(workspace, 'large.bin', new Blob([new Uint8Array(3_000_000).fill(7)]));
@@ -206,7 +198,7 @@ test('where the browser cannot note what both sides have, that is named, nothing
 }) => {
   test.setTimeout(150_000);
   await openWorkspace(page, server, 'ada', name);
-  await begin(page);
+  await keepInSync(page);
   // The folder lies in the storage of the browser, too, and is changed while there is room.
   await card(page).getByRole('button', { name: 'Pause' }).click();
   await edit(page, 'plan.txt', 'second');

@@ -2,7 +2,7 @@
 
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
-import { edit, givePicked, look, textOf } from '../picked.ts';
+import { card, edit, givePicked, keepInSync, look, pick, textOf } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -32,15 +32,11 @@ test.beforeEach(async ({ page }) => {
 
 const there = (path: string) => textOf(ada, workspace, path);
 const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
-const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
 
 /** Signs in, and picks the folder for the root of the workspace. */
 async function begin(page: Page): Promise<void> {
   await openWorkspace(page, server, 'ada', name);
-  await page.getByRole('button', { name: 'Keep in sync' }).click();
-  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
-  await page.getByRole('button', { name: 'Begin' }).click();
-  await expect(card(page)).toContainText('In sync, watching');
+  await keepInSync(page);
 }
 
 test('what is paused in one tab is paused in the one that keeps the folder, and stays so', async ({
@@ -94,8 +90,7 @@ test('a folder that is kept by itself and becomes a workspace of its own is not 
   await signIn(page, server, 'ada');
   await expect(page.getByRole('link', { name })).toBeVisible();
   await page.goto(`${server.url}/#/f/${workspace}/Letters`);
-  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
-  await page.getByRole('button', { name: 'Begin' }).click();
+  await pick(page);
   await expect.poll(() => look(page)).toEqual({ 'to bob.md': 'Dear Bob' });
   server.sync('ada', name);
   server.share('ada', `${name}/Letters`, 'bob:edit', ['--workspace', `${name} Letters`]);

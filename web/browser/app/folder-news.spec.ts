@@ -1,6 +1,6 @@
 // A folder in sync of which the browser tells what has changed: nobody waits for the next look, which comes every four seconds.
 
-import { edit, givePicked, textOf } from '../picked.ts';
+import { card, edit, givePicked, keepInSync, textOf } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -30,15 +30,11 @@ for (const [what, isTold] of [
       await page.addInitScript(() => Reflect.deleteProperty(window, 'FileSystemObserver'));
     await openWorkspace(page, server, 'ada', 'Box');
     expect(await page.evaluate(() => 'FileSystemObserver' in window)).toBe(isTold);
-    await page.getByRole('button', { name: 'Keep in sync' }).click();
-    await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
-    await page.getByRole('button', { name: 'Begin' }).click();
-    const card = page.getByRole('region', { name: 'picked ↔' });
-    await expect(card).toContainText('In sync, watching');
+    await keepInSync(page);
     await page.clock.pauseAt(Date.now() + 60_000);
     // A look that fell due with that is over before anything changes.
     await page.waitForTimeout(5_000);
-    await expect(card).toContainText('In sync, watching');
+    await expect(card(page)).toContainText('In sync, watching');
     await edit(page, 'plan.txt', `second, ${what}`);
     // The clock of the page goes on by less than two seconds, so no other look falls due.
     for (let ticks = 0; ticks < 35; ticks++) {

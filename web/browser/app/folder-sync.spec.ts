@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { edit, givePicked, look, textOf } from '../picked.ts';
+import { card, edit, givePicked, keepInSync, look, textOf } from '../picked.ts';
 import { press } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, signIn } from '../steps.ts';
@@ -45,15 +45,11 @@ test.beforeEach(async ({ page }) => {
 
 const there = (path: string) => textOf(ada, workspace, path);
 const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
-const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
 
 /** Signs in, and picks the folder for the root of the workspace. */
 async function begin(page: Page): Promise<void> {
   await openWorkspace(page, server, 'ada', name);
-  await page.getByRole('button', { name: 'Keep in sync' }).click();
-  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
-  await page.getByRole('button', { name: 'Begin' }).click();
-  await expect(card(page)).toContainText('In sync, watching');
+  await keepInSync(page);
 }
 
 test('a folder is picked by keyboard, what would happen is said, and both sides have everything then', async ({

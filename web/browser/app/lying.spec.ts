@@ -4,7 +4,7 @@
 
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
-import { edit, givePicked, look } from '../picked.ts';
+import { card, edit, givePicked, keepInSync, look } from '../picked.ts';
 import { LyingProxy, type Lie } from '../proxy.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
@@ -176,30 +176,26 @@ test('an older history takes nothing from a folder that is in sync, while it run
   await givePicked(page);
   await open(page);
   await expect(row(page, 'letter.txt')).toBeVisible();
-  await page.getByRole('button', { name: 'Keep in sync' }).click();
-  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
-  await page.getByRole('button', { name: 'Begin' }).click();
-  const card = page.getByRole('region', { name: 'picked ↔' });
-  await expect(card).toContainText('In sync, watching');
+  await keepInSync(page);
   const before = { 'letter.txt': 'fourth version' };
   expect(await look(page)).toEqual(before);
 
   await edit(page, 'more.txt', 'written here');
-  await expect(card).toContainText('1 file sent');
+  await expect(card(page)).toContainText('1 file sent');
   // As if nothing came after what was read, and only the genesis were there for who reads anew: a folder that believed that would be emptied.
   const next = (await head()) + 1;
   proxy.lie(entries(() => next));
   const asked = page.waitForResponse(/\/log\?/);
   server.write('ada', 'Diary', 'letter.txt', 'fifth version');
   await asked;
-  await expect(card).toContainText('In sync, watching');
+  await expect(card(page)).toContainText('In sync, watching');
   expect(await look(page)).toEqual({ ...before, 'more.txt': 'written here' });
   await page.reload();
   await page.goto(`${proxy.url}/#/e/${workspace}`);
   await unlock(page);
   await expect(page.getByRole('alert').first()).toContainText('older');
   await page.goto(`${proxy.url}/#/sync`);
-  await expect(card).not.toContainText('In sync');
+  await expect(card(page)).not.toContainText('In sync');
   expect(await look(page)).toEqual({ ...before, 'more.txt': 'written here' });
 
   proxy.lie();
@@ -208,7 +204,7 @@ test('an older history takes nothing from a folder that is in sync, while it run
   await unlock(page);
   await expect(row(page, 'more.txt')).toBeVisible();
   await page.goto(`${proxy.url}/#/sync`);
-  await expect(card).toContainText('In sync, watching');
+  await expect(card(page)).toContainText('In sync, watching');
   await expect
     .poll(() => look(page))
     .toMatchObject({ 'letter.txt': 'fifth version', 'more.txt': 'written here' });

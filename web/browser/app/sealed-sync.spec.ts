@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { edit, givePicked, look } from '../picked.ts';
+import { card, edit, givePicked, look } from '../picked.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { inEveryLook, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -49,7 +49,6 @@ test.beforeEach(async ({ page }) => {
   await givePicked(page);
 });
 
-const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
 const secret = (page: Page) => page.getByLabel('Passphrase or recovery key');
 
 async function unlock(page: Page): Promise<void> {
