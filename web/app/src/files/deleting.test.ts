@@ -13,12 +13,10 @@ function clientOf(
     async *folder(_: string, path: string) {
       yield inside[path] ?? [];
     },
-    call(name: string, { body }: { body: { node: string } }) {
-      asked.push([name, body]);
-      const code = answer(body.node);
-      return code === null
-        ? Promise.resolve()
-        : Promise.reject(ProblemError.here(code, `node ${body.node}`));
+    restore(...asking: [string, string, number?]) {
+      asked.push(asking);
+      const code = answer(asking[1]);
+      return code === null ? Promise.resolve() : Promise.reject(ProblemError.here(code, asking[1]));
     },
   };
   return { client: client as unknown as SynclineClient, asked };
@@ -30,16 +28,17 @@ test('what was deleted is brought back as it was when it was deleted, a folder b
   expect(remembered).toEqual(['d', 'f', 'x', 'e', 'y']);
   await restoreAll(client, 'w', remembered ?? []);
   // No version is named: one that somebody else has made or brought back since is not undone with the deletion.
-  const restore = 'POST /workspaces/{workspace}/restore';
-  expect(asked).toEqual(['d', 'f', 'x', 'e', 'y'].map((id) => [restore, { node: id }]));
+  expect(asked).toEqual(['d', 'f', 'x', 'e', 'y'].map((id) => ['w', id]));
 });
 
 test('what is there again is left as it is, and what cannot come back is told', async () => {
   const back = clientOf({}, (id) => (id === 'x' ? 'taken' : null));
   await restoreAll(back.client, 'w', ['d', 'x', 'y']);
   expect(back.asked).toHaveLength(3);
-  const full = clientOf({}, () => 'over_quota');
-  await expect(restoreAll(full.client, 'w', ['d'])).rejects.toMatchObject({ code: 'over_quota' });
+  const full = clientOf({}, (id) => (id === 'd' ? 'over_quota' : null));
+  const all = restoreAll(full.client, 'w', ['d', 'x']);
+  await expect(all).rejects.toMatchObject({ code: 'over_quota' });
+  expect(full.asked).toHaveLength(2);
 });
 
 test('too much is not remembered', async () => {

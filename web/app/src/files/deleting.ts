@@ -26,6 +26,9 @@ export async function remember(
   return found;
 }
 
+/** Whether what was to be brought back is not deleted any more. */
+export const isThere = (error: unknown) => error instanceof ProblemError && error.code === 'taken';
+
 /** Deletes nodes, each only in the version that was seen. */
 export async function deleteAll(
   client: SynclineClient,
@@ -35,21 +38,18 @@ export async function deleteAll(
   for (const { path, etag } of nodes) await client.delete(workspace, path, { ifMatch: etag });
 }
 
-/** Brings everything back that is still deleted. */
+/** Brings everything back that is still deleted; tells what was wrong first, once all was tried. */
 export async function restoreAll(
   client: SynclineClient,
   workspace: string,
   remembered: readonly string[],
 ): Promise<void> {
+  const failures: unknown[] = [];
   for (const node of remembered) {
-    try {
-      await client.call('POST /workspaces/{workspace}/restore', {
-        params: { workspace },
-        body: { node },
-      });
-    } catch (error) {
-      // It came back with its folder, or by somebody else.
-      if (!(error instanceof ProblemError && error.code === 'taken')) throw error;
-    }
+    await client.restore(workspace, node).catch((error: unknown) => {
+      // Or it came back with its folder, or by somebody else.
+      if (!isThere(error)) failures.push(error);
+    });
   }
+  if (failures.length > 0) throw failures[0];
 }

@@ -223,6 +223,8 @@ export class DirectoryDisk implements Disk {
   ): Promise<void> {
     const handle = await trash.getFileHandle(old);
     if (isSameStat(await handle.getFile(), expected)) return;
+    // Where something else has the name by now, both stay.
+    await this.#refuseTaken(folder, name);
     await move(handle, folder, name);
     throw new Changed('here');
   }

@@ -150,7 +150,7 @@ export class FolderSync {
       try {
         await this.#keep(whileOpen);
       } catch (error) {
-        if (!whileOpen.aborted) throw error;
+        if (!whileOpen.aborted) [this.failure, this.state] = [error, 'failed'];
       }
       // What has failed for good is tried again when it is unlocked the next time.
       await aborted(whileOpen);
@@ -279,9 +279,9 @@ export class FolderSync {
       return;
     }
     this.state = 'watching';
-    // Not all was in sync where something changed meanwhile; but somebody has wanted it to begin.
-    if (!report.isStale || this.pair.lastSyncMs === null)
-      await this.#save({ lastSyncMs: Date.now() });
+    // Not all was in sync where something changed meanwhile; but somebody has wanted it to begin. Each round asks whether it is kept at all.
+    const isInSync = !report.isStale || this.pair.lastSyncMs === null;
+    await this.#save(isInSync ? { lastSyncMs: Date.now() } : {});
   }
 
   /** Waits, or less where something has happened. */

@@ -30,6 +30,8 @@ export class SealedUpload {
   isBeside = $state(false);
   /** The version that is to be replaced, where somebody has said so. */
   over: Over | null = null;
+  /** What had its name when somebody was asked. */
+  rival: Over | null = null;
   stop = new AbortController();
   readonly #pace = new Pace();
 
@@ -123,7 +125,7 @@ export class SealedUploads {
 
   /** Goes on with files that somebody picked again; says whether there were any. */
   pick(chosen: readonly Chosen[]): boolean {
-    const found = match(this.lost, chosen);
+    const found = match(this.lost, chosen, ({ below }) => below.length > 0);
     this.list.push(...found.map(({ record, file }) => this.#again(record, file)));
     void this.#run();
     return found.length > 0;
@@ -180,9 +182,8 @@ export class SealedUploads {
   }
 
   /** Puts the file over the one that is there, which stays as an older version. */
-  async replace(upload: SealedUpload): Promise<void> {
-    const found = await this.#find(upload, upload.name);
-    this.#decide(upload, overOf(found));
+  replace(upload: SealedUpload): void {
+    this.#decide(upload, upload.rival);
   }
 
   /** Puts the file under another name. */
@@ -245,9 +246,10 @@ export class SealedUploads {
       void this.#memory.forget([upload.key]);
     } catch (error) {
       const failure = (await isAsChosen(file)) ? error : new FileChanged();
+      const isClash = error instanceof NameClash || ['taken', 'changed'].includes(codeOf(error));
+      if (isClash) upload.rival = overOf(await this.#find(upload, name).catch(() => undefined));
       if (stop.signal.aborted) return;
       upload.failure = failure;
-      const isClash = error instanceof NameClash || ['taken', 'changed'].includes(codeOf(error));
       upload.state = isClash ? 'clash' : 'failed';
     }
   }

@@ -5,10 +5,12 @@ import type { Unsent } from './remembered.ts';
 
 const MODIFIED_MS = 1_700_000_000_000;
 
-function record(path: string, text = 'abc'): Unsent {
+/** A file that was sent with the folders that it was in, or by itself into one. */
+function record(path: string, isLoose = false): Unsent {
+  const folders = isLoose ? [] : path.split('/').slice(0, -1);
   return {
-    ...{ key: path, account: 'ada', workspace: 'w', path, folders: [], condition: undefined },
-    ...{ name: decodeURIComponent(path.split('/').at(-1) ?? ''), size: text.length },
+    ...{ key: path, account: 'ada', workspace: 'w', path, folders, condition: undefined },
+    ...{ name: decodeURIComponent(path.split('/').at(-1) ?? ''), size: 3 },
     ...{ modifiedMs: MODIFIED_MS, upload: 'u', delta: null, isPaused: false },
     ...{ handle: null, root: null },
   };
@@ -21,7 +23,7 @@ function chosen(path: string, text = 'abc', lastModified = MODIFIED_MS): Chosen 
 }
 
 const pairs = (list: Unsent[], files: Chosen[]) =>
-  match(list, files).map(({ record: { key } }) => key);
+  match(list, files, ({ folders }) => folders.length > 0).map(({ record: { key } }) => key);
 
 test('a file is known again by name, size and time', () => {
   const one = record('in/a.txt');
@@ -47,6 +49,13 @@ test('what has come of a file is not gone on with by another one that looks the 
   expect(pairs(list, [chosen('x/v.bin')])).toEqual([]);
   // A file by itself could be either.
   expect(pairs([record('in/x/v.bin'), ...list], [chosen('v.bin')])).toEqual([]);
+  expect(pairs([record('in/v.bin', true)], [chosen('x/v.bin'), chosen('y/v.bin')])).toEqual([]);
+});
+
+test('a file that was sent by itself is found again in whatever folder it lies', () => {
+  expect(pairs([record('in/deep/a.txt', true)], [chosen('Downloads/a.txt')])).toEqual([
+    'in/deep/a.txt',
+  ]);
 });
 
 test('a folder is known again whatever signs are in its name, and a file that was to have another name', () => {
@@ -57,5 +66,5 @@ test('a folder is known again whatever signs are in its name, and a file that wa
 });
 
 test('a folder with nothing in it is no file', () => {
-  expect(match([record('a.txt')], [{ file: null, folders: ['a.txt'] }])).toEqual([]);
+  expect(match([record('a.txt')], [{ file: null, folders: ['a.txt'] }], () => false)).toEqual([]);
 });

@@ -26,21 +26,23 @@ const isAt = ({ path }: Wanted, folders: readonly string[]) =>
   `/${parentOf(path)}`.endsWith(folders.map((name) => `/${encodeName(name)}`).join(''));
 
 /**
- * Pairs what was picked with what is missing. A file that was picked by itself says nothing of its folder; one that lies in another folder is another
- * one, however alike they look: what has come of one is never gone on with by another.
+ * Pairs what was picked with what is missing: only where neither could be another one, since what has come of one file is never to be gone on with
+ * by another, however alike they look. A file that is picked by itself says nothing of its folder, and neither did one that was picked so before.
  */
 export function match<Record extends Wanted>(
   list: readonly Record[],
   chosen: readonly Chosen[],
+  wasInFolder: (record: Record) => boolean,
 ): Found<Record>[] {
-  const left = new Set(list);
-  const found: Found<Record>[] = [];
+  const fitting: Found<Record>[] = [];
   for (const { file, folders } of chosen) {
     if (!file) continue;
-    const [record, ...others] = [...left].filter((one) => isSame(one, file) && isAt(one, folders));
-    if (!record || others.length > 0) continue;
-    left.delete(record);
-    found.push({ record, file });
+    const fits = (one: Record) => isSame(one, file) && (!wasInFolder(one) || isAt(one, folders));
+    fitting.push(...list.filter(fits).map((record) => ({ record, file })));
   }
-  return found;
+  const times = new Map<unknown, number>();
+  for (const key of fitting.flatMap(({ record, file }) => [record, file])) {
+    times.set(key, (times.get(key) ?? 0) + 1);
+  }
+  return fitting.filter(({ record, file }) => times.get(record) === 1 && times.get(file) === 1);
 }

@@ -46,7 +46,7 @@ class Unfinished {
 
   /** Returns what goes on with files that somebody picked again. */
   pick(chosen: readonly Chosen[]): Found[] {
-    return this.#take(match(this.list, chosen));
+    return this.#take(match(this.list, chosen, ({ folders }) => folders.length > 0));
   }
 
   /** What is remembered of a file that somebody sends to the same place again. */

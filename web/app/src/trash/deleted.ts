@@ -1,6 +1,7 @@
 // What was deleted, as people see it, and how it comes back.
 
 import type { DeletedNode, Node, SynclineClient } from '@syncline/api';
+import { isThere } from '../files/deleting.ts';
 
 type Place = Pick<DeletedNode, 'path' | 'seq' | 'kind'>;
 
@@ -49,6 +50,12 @@ export async function bringBack(
   const depth = ({ path }: DeletedNode) => path.split('/').length;
   for (const { id } of topOf(nodes).toSorted((a, b) => depth(a) - depth(b))) {
     const params = { workspace };
-    done(await client.call('POST /workspaces/{workspace}/restore', { params, body: { node: id } }));
+    try {
+      const body = { node: id };
+      done(await client.call('POST /workspaces/{workspace}/restore', { params, body }));
+    } catch (error) {
+      // Somebody else has brought it back.
+      if (!isThere(error)) throw error;
+    }
   }
 }

@@ -143,7 +143,8 @@ export class SynclineClient {
 
   async workspace(workspace: string) {
     const params = { workspace };
-    return this.#guard.believed(await this.#json('GET /workspaces/{workspace}', { params }));
+    const found = await this.#json('GET /workspaces/{workspace}', { params });
+    return this.#guard.believed({ ...found, id: workspace });
   }
 
   /** Reads a folder page by page, 1,000 nodes at most in each. */
@@ -197,10 +198,10 @@ export class SynclineClient {
     return this.#json('DELETE /workspaces/{workspace}/files/{path}', { params, headers });
   }
 
-  /** Brings a version back, also of a node that was deleted. */
-  restore(workspace: string, node: string, version: number) {
-    const params = { workspace };
-    return this.#json('POST /workspaces/{workspace}/restore', { params, body: { node, version } });
+  /** Brings a version back, also of a node that was deleted; without one what it was when it was deleted, and what was deleted with it. */
+  restore(workspace: string, node: string, version?: number) {
+    const body = version === undefined ? { node } : { node, version };
+    return this.#json('POST /workspaces/{workspace}/restore', { params: { workspace }, body });
   }
 
   /** Returns all versions of a node, oldest first. */

@@ -6,7 +6,9 @@
 
 use model::codec::encode_message;
 use model::path::PATH_DEPTH_MAX;
-use model::{Action, Change, Content, Name, NodeId, NodeKind, NodeRecord, RelativePath, Timestamp};
+use model::{
+    Action, Change, Content, Name, NodeId, NodeKind, NodeRecord, NodeState, RelativePath, Timestamp,
+};
 
 use super::{FileNode, View};
 use crate::error::{Result, ServerError};
@@ -219,11 +221,15 @@ pub fn restore(view: &View, node: NodeId, old: &NodeRecord) -> Result<Plan> {
 /// it that are deleted come back with it.
 ///
 /// # Errors
-/// [`ServerError::NotFound`] for a node that never was; [`ServerError::Taken`] for one that is there.
+/// [`ServerError::NotFound`] for a node that never was; [`ServerError::Taken`] for one that is there; [`ServerError::Conflict`] for one of a folder
+/// that is a workspace of its own by now.
 pub fn revive(view: &View, node: NodeId) -> Result<Plan> {
     let unknown = || ServerError::NotFound { what: format!("node {node}") };
     let Some(first) = view.deleted_node(node) else {
-        view.tree().get(&node).ok_or_else(unknown)?;
+        if view.tree().get(&node).ok_or_else(unknown)?.state == NodeState::Deleted {
+            let reason = "cannot come back: what it was in is another workspace by now";
+            return Err(ServerError::Conflict { what: format!("node {node}"), reason });
+        }
         let what =
             format!("node {node}, which is not deleted (name the version that is to come back),");
         return Err(ServerError::Taken { what });
