@@ -192,7 +192,8 @@ test('a file that failed goes on from where it was, in the same page', async ({ 
   sent = 100;
   await lines(page).getByRole('button', { name: 'Try again' }).click();
   await expect(lines(page)).toContainText('Done', { timeout: 30_000 });
-  expect(sent - 100).toBeLessThanOrEqual(2);
+  // One that was on its way when another one failed may go again; all of it would be four.
+  expect(sent - 100).toBeLessThanOrEqual(3);
   expect(onDevice('other.bin').equals(large)).toBe(true);
 });
 

@@ -19,12 +19,12 @@ pub(crate) fn start_watch(device: &Device) -> Child {
     child
 }
 
-/// Waits until something is so; gives up after a minute.
+/// Waits until something is so; gives up after two minutes, for a busy machine is slow.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what} did not come about");
+        assert!(start.elapsed() < Duration::from_secs(120), "{what} did not come about");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::background::{start_watch, wait_until};
 use crate::several::Several;
@@ -52,8 +53,14 @@ fn emptied_store_is_filled_again_by_those_who_watch() {
         empty(&several, 1);
         several.one.write("while it is empty", noise(100_000));
         wait_until("what is written meanwhile", || several.other.has("while it is empty"));
+        let mut last = Value::Null;
         wait_until("a store that has everything again", || {
             let found = several.other.run(&["check", "--json"]).json();
+            if found != last {
+                // Said where it does not come about.
+                println!("{kind:?}: {found}");
+                last = found.clone();
+            }
             found["missing"] == 0 && found["unseen_stores"].as_array().is_some_and(Vec::is_empty)
         });
         for watch in &mut watches {
