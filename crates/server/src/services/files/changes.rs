@@ -101,7 +101,7 @@ fn conflict(path: &RelativePath, reason: &'static str) -> ServerError {
 fn place(view: &View, path: &RelativePath) -> Result<(FileNode, Name)> {
     let (parent, name) = path.split_last().ok_or_else(|| conflict(path, "is the root"))?;
     match view.find(&parent) {
-        Some(node) if view.is_mounted(&node.id) => Err(conflict(&parent, SHARED)),
+        Some(node) if node.is_mounted => Err(conflict(&parent, SHARED)),
         Some(node) if node.is_directory() => Ok((node, name)),
         _ => Err(ServerError::Conflict {
             what: format!("'{parent}'"),
@@ -264,7 +264,7 @@ pub fn delete(view: &View, path: &RelativePath, condition: &Condition) -> Result
 /// Returns the deletion of a node after those of everything in it.
 fn deletions(view: &View, node: FileNode) -> Result<Vec<Change>> {
     let below = below(view, node)?;
-    refuse_mounted(view, &below)?;
+    refuse_mounted(&below)?;
     let mut changes: Vec<Change> = below
         .into_iter()
         .map(|(node, _)| Change { node: node.id, base: node.version, action: Action::Delete })
@@ -300,9 +300,9 @@ pub(crate) fn take_back(view: &View, stood: &[Stood]) -> Vec<Change> {
 }
 
 /// Refuses what would delete or copy a folder that is a workspace of its own.
-fn refuse_mounted(view: &View, nodes: &[(FileNode, usize)]) -> Result<()> {
+fn refuse_mounted(nodes: &[(FileNode, usize)]) -> Result<()> {
     let name = |node: &FileNode| node.record.as_ref().map(|record| record.name.to_string());
-    match nodes.iter().find(|(node, _)| view.is_mounted(&node.id)) {
+    match nodes.iter().find(|(node, _)| node.is_mounted) {
         Some((node, _)) => Err(ServerError::Conflict {
             what: format!("'{}'", name(node).unwrap_or_default()),
             reason: SHARED,
@@ -421,7 +421,7 @@ pub fn copy_node(
     changes.push(put(subject, 0, &top));
     let mut copies = std::collections::HashMap::from([(source.id, subject)]);
     let inside = if is_deep { below(view, source)? } else { vec![(source, 0)] };
-    refuse_mounted(view, &inside)?;
+    refuse_mounted(&inside)?;
     for (node, _) in inside.into_iter().skip(1) {
         let Some(record) = node.record else { continue };
         let Some(&parent) = copies.get(&record.parent) else { continue };
