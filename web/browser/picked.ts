@@ -2,6 +2,7 @@
 
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
+import type { RealServer } from './server.ts';
 import { expect } from './test.ts';
 
 /** Has the page pick that folder whenever it asks for one. */
@@ -28,6 +29,21 @@ export async function pick(page: Page): Promise<void> {
 export async function keepInSync(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Keep in sync' }).click();
   await pick(page);
+}
+
+let boxes = 0;
+
+/** Makes a workspace of a test for itself, with a file and a folder, and has the page pick that folder for whatever it keeps in sync. */
+export async function makeBox(
+  page: Page,
+  server: RealServer,
+  ada: SynclineClient,
+): Promise<{ workspace: string; name: string }> {
+  const name = `Box${++boxes}`;
+  server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
+  const workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
+  await givePicked(page);
+  return { workspace, name };
 }
 
 /** Writes a file of the picked folder, as a program would, or deletes it. */

@@ -3,14 +3,13 @@
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { card, edit, givePicked, keepInSync, look, textOf } from '../picked.ts';
+import { card, edit, keepInSync, look, makeBox, textOf } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, signIn, storageOf, wipeStorage } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
 let server: RealServer;
 let ada: SynclineClient;
-let count = 0;
 let workspace: string;
 let name: string;
 
@@ -23,10 +22,7 @@ test.beforeAll(async () => {
 test.afterAll(() => server.end());
 
 test.beforeEach(async ({ page }) => {
-  name = `Box${++count}`;
-  server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
-  workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
-  await givePicked(page);
+  ({ workspace, name } = await makeBox(page, server, ada));
 });
 
 const there = (path: string) => textOf(ada, workspace, path);

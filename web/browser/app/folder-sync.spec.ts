@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { card, edit, givePicked, keepInSync, look, textOf } from '../picked.ts';
+import { card, edit, keepInSync, look, makeBox, textOf } from '../picked.ts';
 import { press } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, signIn } from '../steps.ts';
@@ -23,7 +23,6 @@ import { expect, test } from '../test.ts';
 
 let server: RealServer;
 let ada: SynclineClient;
-let count = 0;
 /** The workspace of a test, and the name of its folder. */
 let workspace: string;
 let name: string;
@@ -37,10 +36,7 @@ test.beforeAll(async () => {
 test.afterAll(() => server.end());
 
 test.beforeEach(async ({ page }) => {
-  name = `Box${++count}`;
-  server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
-  workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
-  await givePicked(page);
+  ({ workspace, name } = await makeBox(page, server, ada));
 });
 
 const there = (path: string) => textOf(ada, workspace, path);

@@ -56,7 +56,8 @@ export async function takeBack(
   } else {
     if (keep === 'copy' && original) {
       const now = await client.node(workspace, stands.path);
-      if (now?.etag !== stands.etag) throw changed(stands.path);
+      if (now?.etag !== stands.etag)
+        throw ProblemError.here('precondition_failed', stands.path, 412);
       back = await restore({ node: copy.id });
       await restore({ node: original.id, version: original.version });
     } else {
@@ -66,15 +67,5 @@ export async function takeBack(
   await client.call('POST /workspaces/{workspace}/conflicts', {
     params,
     body: { node: back.id, version: back.version, original: original_id, base },
-  });
-}
-
-function changed(path: string): ProblemError {
-  return new ProblemError({
-    type: 'about:blank',
-    title: '',
-    status: 412,
-    code: 'precondition_failed',
-    detail: path,
   });
 }

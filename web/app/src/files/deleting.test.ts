@@ -43,5 +43,7 @@ test('what is there again is left as it is, and what cannot come back is told', 
 
 test('too much is not remembered', async () => {
   const many = Array.from({ length: UNDO_MAX }, (_, at) => node(`n${at}`));
-  expect(await remember(clientOf({ d: many }).client, 'w', [node('d', 'folder')])).toBeNull();
+  const { client } = clientOf({ d: many });
+  expect(await remember(client, 'w', many)).toHaveLength(UNDO_MAX);
+  expect(await remember(client, 'w', [node('d', 'folder')])).toBeNull();
 });

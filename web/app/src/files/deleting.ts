@@ -26,9 +26,6 @@ export async function remember(
   return found;
 }
 
-/** Whether what was to be brought back is not deleted any more. */
-export const isThere = (error: unknown) => error instanceof ProblemError && error.code === 'taken';
-
 /** Deletes nodes, each only in the version that was seen. */
 export async function deleteAll(
   client: SynclineClient,
@@ -36,6 +33,20 @@ export async function deleteAll(
   nodes: readonly Node[],
 ): Promise<void> {
   for (const { path, etag } of nodes) await client.delete(workspace, path, { ifMatch: etag });
+}
+
+/** Brings a node back as it was when it was deleted; nothing where it is not deleted any more: somebody else has brought it back, or its folder. */
+export async function revive(
+  client: SynclineClient,
+  workspace: string,
+  node: string,
+): Promise<Node | null> {
+  try {
+    return await client.restore(workspace, node);
+  } catch (error) {
+    if (error instanceof ProblemError && error.code === 'taken') return null;
+    throw error;
+  }
 }
 
 /** Brings everything back that is still deleted; tells what was wrong first, once all was tried. */
@@ -46,10 +57,7 @@ export async function restoreAll(
 ): Promise<void> {
   const failures: unknown[] = [];
   for (const node of remembered) {
-    await client.restore(workspace, node).catch((error: unknown) => {
-      // Or it came back with its folder, or by somebody else.
-      if (!isThere(error)) failures.push(error);
-    });
+    await revive(client, workspace, node).catch((error: unknown) => failures.push(error));
   }
   if (failures.length > 0) throw failures[0];
 }

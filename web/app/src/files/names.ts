@@ -1,4 +1,11 @@
+import { nameOf, ROOT, type NodePath } from '@syncline/api';
 import type { Words } from '../words/en.ts';
+import { shownName } from '../words/format.ts';
+
+/** What a folder is called by its way from the workspace, for people; `title` is the name of that. */
+export function placeOf(folder: NodePath, title: string): string {
+  return folder === ROOT ? title : shownName(folder.split('/').map(nameOf).join('/'));
+}
 
 /** Says what is wrong with a name, or nothing. */
 export function faultOf(name: string, words: Words['name']): string | null {

@@ -165,19 +165,29 @@ export class DirectoryDisk implements Disk {
     const handle = await folder.getFileHandle(name, { create: true });
     const empty = statOf(await handle.getFile());
     if (empty.size > 0) throw new Refused('taken');
-    const isUntouched = async () => isSameStat(await handle.getFile(), empty);
-    let writable: FileSystemWritableFileStream | undefined;
     try {
-      writable = await handle.createWritable();
+      return await this.#exchange(handle, file, empty);
+    } catch (error) {
+      // It would be taken for a file of somebody's.
+      const isUntouched = await handle
+        .getFile()
+        .then((now) => isSameStat(now, empty))
+        .catch(() => false);
+      if (isUntouched) await folder.removeEntry(name).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Writes what is to be in a file beside it, and puts it there whole, if the file still is what is expected. */
+  async #exchange(handle: FileSystemFileHandle, file: File, expected: Stat): Promise<Stat> {
+    const writable = await handle.createWritable();
+    try {
       await file.stream().pipeTo(writable, { preventClose: true });
       // The last look before both are exchanged, which is one step of the file system.
-      if (!(await isUntouched())) throw new Changed('here');
+      if (!isSameStat(await handle.getFile(), expected)) throw new Changed('here');
       await writable.close();
     } catch (error) {
-      await writable?.abort().catch(() => undefined);
-      // It would be taken for a file of somebody's.
-      if (await isUntouched().catch(() => false))
-        await folder.removeEntry(name).catch(() => undefined);
+      await writable.abort().catch(() => undefined);
       throw error;
     }
     return statOf(await handle.getFile());
@@ -201,16 +211,9 @@ export class DirectoryDisk implements Disk {
       if (isSameStat(await replaced.getFile(), expected)) await trash.removeEntry(old);
       return stat;
     }
-    const writable = await handle.createWritable();
-    await part.file.stream().pipeTo(writable, { preventClose: true });
-    // The last look before both are exchanged, which is one step of the file system.
-    if (!isSameStat(await handle.getFile(), expected)) {
-      await writable.abort();
-      throw new Changed('here');
-    }
-    await writable.close();
+    const stat = await this.#exchange(handle, part.file, expected);
     await part.drop();
-    return statOf(await handle.getFile());
+    return stat;
   }
 
   /** What was written to at the last moment goes back. */

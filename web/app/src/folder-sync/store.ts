@@ -53,19 +53,19 @@ export async function savePair(pair: Pair): Promise<void> {
   await inStore('pairs', 'readwrite', (store) => store.put(pair));
 }
 
-/** Saves what is new of a folder, and nothing else: another tab may have saved that. Returns it as it is then, unless that tab has forgotten it. */
-export async function updatePair(id: string, change: Partial<Pair>): Promise<Pair | null> {
-  let kept: Pair | null = null;
+/** Saves what is new of a folder, and nothing else: another tab may have saved that. Says whether it is still one, for that tab may have forgotten it. */
+export async function updatePair(id: string, change: Partial<Pair>): Promise<boolean> {
+  let isKept = false;
   await inStore('pairs', 'readwrite', (store) => {
     const request = store.get(id) as IDBRequest<Pair | undefined>;
     request.onsuccess = () => {
       if (!request.result) return;
-      kept = { ...request.result, ...change };
-      store.put(kept);
+      isKept = true;
+      store.put({ ...request.result, ...change });
     };
     return request;
   });
-  return kept;
+  return isKept;
 }
 
 /** Forgets a folder. Neither side is touched. */

@@ -1,7 +1,7 @@
 // What was deleted, as people see it, and how it comes back.
 
 import type { DeletedNode, Node, SynclineClient } from '@syncline/api';
-import { isThere } from '../files/deleting.ts';
+import { revive } from '../files/deleting.ts';
 
 type Place = Pick<DeletedNode, 'path' | 'seq' | 'kind'>;
 
@@ -49,13 +49,7 @@ export async function bringBack(
 ): Promise<void> {
   const depth = ({ path }: DeletedNode) => path.split('/').length;
   for (const { id } of topOf(nodes).toSorted((a, b) => depth(a) - depth(b))) {
-    const params = { workspace };
-    try {
-      const body = { node: id };
-      done(await client.call('POST /workspaces/{workspace}/restore', { params, body }));
-    } catch (error) {
-      // Somebody else has brought it back.
-      if (!isThere(error)) throw error;
-    }
+    const node = await revive(client, workspace, id);
+    if (node) done(node);
   }
 }

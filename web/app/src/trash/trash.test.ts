@@ -43,9 +43,9 @@ function problem(code: string): ProblemError {
 test('a folder comes back before what was in it, and nothing is asked for twice', async () => {
   const asked: unknown[] = [];
   const client = {
-    call: (_: string, { body }: { body: { node: string } }) => {
-      asked.push(body);
-      return Promise.resolve({ name: body.node });
+    restore: (_: string, node: string) => {
+      asked.push({ node });
+      return Promise.resolve({ name: node });
     },
   } as unknown as SynclineClient;
   const nodes = [
@@ -61,10 +61,10 @@ test('a folder comes back before what was in it, and nothing is asked for twice'
 
 test('where one cannot come back, it is known what has', async () => {
   let asked = 0;
-  const call = () => (++asked === 2 ? Promise.reject(problem('conflict')) : Promise.resolve({}));
+  const restore = () => (++asked === 2 ? Promise.reject(problem('conflict')) : Promise.resolve({}));
   const back: Node[] = [];
   const nodes = [gone('a'), gone('b'), gone('c')];
-  const bringing = bringBack({ call } as unknown as SynclineClient, 'w', nodes, (node) =>
+  const bringing = bringBack({ restore } as unknown as SynclineClient, 'w', nodes, (node) =>
     back.push(node),
   );
   await expect(bringing).rejects.toMatchObject({ code: 'conflict' });

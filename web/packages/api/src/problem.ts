@@ -24,8 +24,8 @@ export class ProblemError extends Error {
   }
 
   /** What is refused here, before anything is sent. */
-  static here(code: string, detail: string): ProblemError {
-    return new ProblemError({ type: 'about:blank', title: detail, detail, code, status: 409 });
+  static here(code: string, detail: string, status = 409): ProblemError {
+    return new ProblemError({ type: 'about:blank', title: detail, detail, code, status });
   }
 
   static async of(response: Response): Promise<ProblemError> {
