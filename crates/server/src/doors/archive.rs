@@ -29,10 +29,7 @@ pub(super) struct Archive {
 impl Archive {
     /// Lays out a folder with everything in it.
     pub(super) fn of(view: &View, node: &FileNode, path: &RelativePath) -> Result<Self> {
-        if !node.is_directory() {
-            let what = format!("'{path}'");
-            return Err(ServerError::Conflict { what, reason: "is not a folder" });
-        }
+        node.check_is_shown(path)?;
         Ok(Self { layout: layout_of(view, node)?, name: name_of(node) })
     }
 

@@ -21,7 +21,7 @@ use super::files::content::Wanted;
 use super::files::path;
 use super::packs::range::Part;
 use crate::app::App;
-use crate::error::{Result, ServerError};
+use crate::error::Result;
 use crate::limits::{LIST_MAX, SMALL_BODY_LENGTH_MAX};
 use crate::services::files::FileNode;
 
@@ -134,10 +134,7 @@ impl Page {
         let after = query.start_after.as_deref().filter(|name| !name.is_empty());
         let after = after.map(path::name_of).transpose()?;
         let (view, folder) = visit.node().await?;
-        if !folder.is_directory() {
-            let what = format!("'{}'", visit.path());
-            return Err(ServerError::Conflict { what, reason: "is not a folder" });
-        }
+        folder.check_is_shown(visit.path())?;
         let mut nodes = view.list(folder.id, after.as_ref(), limit);
         let last = nodes.last().filter(|_| nodes.len() == limit);
         let next = last.and_then(|node| Some(path::encode(node.record.as_ref()?.name.as_bytes())));

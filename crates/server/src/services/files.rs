@@ -16,4 +16,4 @@ pub use changes::{Condition, Plan};
 pub use content::noted::NoteCursor;
 pub use deleted::DeletedNode;
 pub use versions::Version;
-pub use view::{FileNode, View};
+pub use view::{FileNode, View, WayOut};

@@ -121,3 +121,79 @@ async fn token_of_that_name_is_not_taken_for_the_device_of_programs() {
     assert_eq!(added.status(), StatusCode::CREATED);
     assert_eq!(place.door.status("PUT", "a", &[], b"one").await, 201);
 }
+
+#[tokio::test]
+async fn folder_that_is_a_workspace_of_its_own_is_there_with_what_that_one_has() {
+    let Place { server, device, genesis, door } = place().await;
+    assert_eq!(door.status("MKCOL", "Letters", &[], b"").await, 201);
+    assert_eq!(door.status("PUT", "Letters/a", &[], b"as it was").await, 201);
+    assert_eq!(door.status("PUT", "beside", &[], b"beside").await, 201);
+    let inner = device.create_workspace("Letters (shared)").await;
+    let there = Door { root: server.url("/dav/Letters%20(shared)"), ..door.clone() };
+    assert_eq!(there.status("MKCOL", "in", &[], b"").await, 201);
+    assert_eq!(there.status("PUT", "in/b", &[], b"as it is").await, 201);
+    device.mount(&genesis, "Letters", &inner).await;
+
+    let all = "<propfind xmlns=\"DAV:\"><allprop/></propfind>";
+    let text = door.list("Letters/", "1", all).await;
+    assert!(text.contains("<D:href>/dav/my%20home/Letters/in/</D:href>"), "{text}");
+    assert!(text.contains("<D:displayname>Letters</D:displayname>"), "{text}");
+    assert!(
+        !text.contains("Letters/a"),
+        "what was in it when it was shared is in the other one: {text}"
+    );
+    assert_eq!(door.text("Letters/in/b").await, "as it is");
+    assert_eq!(door.status("PUT", "Letters/in/c", &[], b"new").await, 201);
+    assert_eq!(there.text("in/c").await, "new");
+    let to = door.to("Letters/d");
+    assert_eq!(door.status("MOVE", "Letters/in/c", &[("destination", &to)], b"").await, 201);
+    assert_eq!(there.text("d").await, "new");
+    // A lock holds whichever way it is looked at.
+    let locked = door.ask("LOCK", "Letters/d", &[], stories::LOCK).await;
+    let named = format!("({})", locked.headers()["lock-token"].to_str().unwrap());
+    assert_eq!(there.status("PUT", "d", &[], b"other").await, 423);
+    assert_eq!(door.status("PUT", "Letters/d", &[("if", &named)], b"mine").await, 204);
+
+    // Between the two nothing moves, and what the folder is called is a matter of the one around it.
+    for (from, to) in [("Letters/d", "d"), ("beside", "Letters/beside")] {
+        let destination = door.to(to);
+        let status = door.status("MOVE", from, &[("destination", &destination)], b"").await;
+        assert!(status == 403 || status == 409, "{from}: {status}");
+    }
+    assert_eq!(door.status("DELETE", "Letters", &[], b"").await, 409);
+    let to = door.to("Post");
+    assert_eq!(door.status("MOVE", "Letters/", &[("destination", &to)], b"").await, 201);
+    assert_eq!(door.text("Post/d").await, "mine");
+
+    // Who may see the one around it only is not told that the folder is empty, nor that it is gone.
+    let let_in = format!("/workspaces/{}/members/bob", genesis.workspace());
+    let request = device.request(Method::PUT, &let_in).json(&json!({ "role": "view" }));
+    assert!(request.send().await.unwrap().status().is_success());
+    let root = server.url(&format!("/dav/{}", genesis.workspace()));
+    let bob = Door { root, user: "bob".to_owned(), ..door };
+    assert!(bob.list("", "1", all).await.contains("/Post/"));
+    for path in ["Post/", "Post/in/", "Post/in/b"] {
+        let status = bob.status("PROPFIND", path, &[("depth", "1")], b"").await;
+        assert_eq!(status, 403, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn folder_that_is_a_workspace_of_its_own_is_not_shown_empty() {
+    let place = place().await;
+    let Place { device, genesis, door, .. } = &place;
+    assert_eq!(door.status("MKCOL", "Letters", &[], b"").await, 201);
+    let inner = device.create_workspace("inner").await;
+    device.mount(genesis, "Letters", &inner).await;
+    let at = |rest: &str| format!("/workspaces/{}/{rest}/Letters", genesis.workspace());
+    let (_, node) = device.get(&at("nodes")).await;
+    assert_eq!(node["mounted"], json!(inner.workspace().to_string()));
+    for listed in ["folders", "archive"] {
+        let (status, problem) = device.get(&at(listed)).await;
+        assert_eq!(
+            (status, &problem["code"]),
+            (StatusCode::CONFLICT, &json!("conflict")),
+            "{listed}"
+        );
+    }
+}

@@ -1,8 +1,6 @@
 //! Files and folders found by their names.
 
-use commit_log::CommitLog;
-use model::codec::encode_message;
-use model::{Action, Change, Commit, Genesis, Mount, Mounts, NodeId};
+use model::Genesis;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -129,15 +127,7 @@ async fn member_of_a_shared_folder_finds_nothing_beside_it() {
     let let_in = at(&inner, "members/bob");
     let request = ada.request(Method::PUT, &let_in).json(&json!({ "role": "view" }));
     assert!(request.send().await.unwrap().status().is_success());
-    let (_, folder) = ada.get(&at(&outer, "nodes/shared")).await;
-    let folder: NodeId = folder["id"].as_str().unwrap().parse().unwrap();
-    let mount = Mount { workspace: inner.workspace(), since: 1 };
-    let payload = encode_message(&Mounts::from_iter([(folder, mount)]));
-    let log = ada.log(&outer).await;
-    let seen = log.head().await.unwrap();
-    let change = Change { node: NodeId::MOUNTS, base: 0, action: Action::Put(payload) };
-    let commit = Commit { changes: vec![change], ..ada.commit(1, seen) };
-    log.commit(&commit).await.unwrap();
+    ada.mount(&outer, "shared", &inner).await;
 
     assert_eq!(paths(&found(&bob, &inner, "secret", 9).await), ["secret%20inside"]);
     let (status, problem) = page(&bob, &outer, &[("q", "secret")]).await;

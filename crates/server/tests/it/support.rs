@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
-use commit_log::{CommitLogError, ServedCommitLog};
+use commit_log::{CommitLog, CommitLogError, ServedCommitLog};
 use model::codec::encode_message;
 use model::testing::put;
 use model::{
-    Clock, Commit, DeviceId, Genesis, Head, Mode, OpId, PackId, Random, Timestamp, WorkspaceId,
+    Action, Change, Clock, Commit, DeviceId, Genesis, Head, Mode, Mount, Mounts, NodeId, OpId,
+    PackId, Random, Timestamp, WorkspaceId,
 };
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -379,6 +380,20 @@ impl Device {
             seen,
             ..model::testing::commit(1, vec![put(node, 0, "name")])
         }
+    }
+
+    /// Makes a folder of a workspace one of its own.
+    pub(crate) async fn mount(&self, outer: &Genesis, folder: &str, inner: &Genesis) {
+        let nodes = format!("/workspaces/{}/nodes/{folder}", outer.workspace());
+        let (_, folder) = self.get(&nodes).await;
+        let folder: NodeId = folder["id"].as_str().unwrap().parse().unwrap();
+        let mount = Mount { workspace: inner.workspace(), since: 1 };
+        let payload = encode_message(&Mounts::from_iter([(folder, mount)]));
+        let log = self.log(outer).await;
+        let seen = log.head().await.unwrap();
+        let change = Change { node: NodeId::MOUNTS, base: 0, action: Action::Put(payload) };
+        let commit = Commit { changes: vec![change], ..self.commit(1, seen) };
+        log.commit(&commit).await.unwrap();
     }
 
     pub(crate) async fn put_pack(&self, genesis: &Genesis, bytes: &[u8]) -> StatusCode {

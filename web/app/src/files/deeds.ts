@@ -93,9 +93,11 @@ function forSelection({ selected, mayEdit, doing, words }: Situation): Deed[] {
   if (selected.every((node) => node.kind === 'file')) {
     add('download', words.download, () => doing.download(selected), !isShown);
   }
-  if (single?.kind === 'folder') add('archive', words.archive, () => doing.archive(single));
+  if (single?.kind === 'folder' && !single.mounted) {
+    add('archive', words.archive, () => doing.archive(single));
+  }
   if (single && mayEdit) {
-    if (single.kind !== 'link') add('share', words.share, () => doing.share(single));
+    if (isShareable(single)) add('share', words.share, () => doing.share(single));
     add('rename', words.rename, () => doing.rename(single));
   }
   if (mayEdit) {
@@ -106,6 +108,11 @@ function forSelection({ selected, mayEdit, doing, words }: Situation): Deed[] {
   if (mayEdit) add('trash', words.delete, () => doing.delete(selected));
   add('close', words.clear, () => doing.clear());
   return found;
+}
+
+/** Whether it can be shared here: a folder that is a workspace of its own is shared there. */
+function isShareable({ kind, mounted }: Node): boolean {
+  return kind !== 'link' && !mounted;
 }
 
 /** What a key is for. */
@@ -134,7 +141,7 @@ function withAlt(
     return () => doing.share(null);
   }
   if (!mayEdit) return undefined;
-  if (event.code === 'KeyS' && single && single.kind !== 'link') return () => doing.share(single);
+  if (event.code === 'KeyS' && single && isShareable(single)) return () => doing.share(single);
   if (event.code === 'KeyM' && selected.length > 0) return () => doing.relocate('move', selected);
   if (event.code === 'KeyC' && selected.length > 0) return () => doing.relocate('copy', selected);
   if (event.code === 'KeyN') return () => doing.create();

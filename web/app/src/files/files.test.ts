@@ -19,7 +19,7 @@ function node(name: string, more: Partial<Node> = {}): Node {
     mode: 0,
     target: null,
     is_conflict: false,
-    is_mounted: false,
+    mounted: null,
     ...more,
   };
 }

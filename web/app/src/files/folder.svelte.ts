@@ -10,6 +10,8 @@ export class Folder {
   /** Whether all of it has been read once. */
   isComplete = $state(false);
   failure = $state.raw<unknown>();
+  /** The workspace that it is, where it is one of its own: what is in it is there. */
+  mounted = $state<string | null>(null);
   /** Whether events have been missing for a while. */
   isOffline = $state(false);
   /** The newest entry of the log that was heard of. */
@@ -34,6 +36,7 @@ export class Folder {
     this.nodes = [];
     this.isComplete = false;
     this.failure = undefined;
+    this.mounted = null;
     await this.refresh();
   }
 
@@ -61,11 +64,20 @@ export class Folder {
         if (this.#needsAnotherLook()) await wait(performance.now() - began, signal);
       } while (this.#needsAnotherLook() && !signal.aborted);
     } catch (error) {
+      const mounted = await this.#mountedBy(error, signal);
       if (signal.aborted) return;
-      this.failure = error;
+      this.mounted = mounted;
+      this.failure = mounted ? undefined : error;
       // What the server refuses to show is not shown from memory; what it cannot be asked for is.
       if (error instanceof ProblemError && !error.isPassing) this.nodes = [];
     }
+  }
+
+  /** Looks whether the folder was refused since it is a workspace of its own. */
+  async #mountedBy(error: unknown, signal: AbortSignal): Promise<string | null> {
+    if (!(error instanceof ProblemError) || error.code !== 'conflict') return null;
+    const looking = this.client.node(this.workspace, this.#path ?? '', signal);
+    return (await looking.catch(() => null))?.mounted ?? null;
   }
 
   /** Whether something has changed since the reading began; it does so while others wait. */

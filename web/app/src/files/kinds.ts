@@ -4,7 +4,7 @@ import type { IconName } from '../shell/icons.ts';
 /** What a list shows of a node. */
 export type Listed = Pick<
   Node,
-  'kind' | 'name' | 'path' | 'size' | 'modified' | 'target' | 'is_conflict'
+  'kind' | 'name' | 'path' | 'size' | 'modified' | 'target' | 'is_conflict' | 'mounted'
 >;
 
 const FAMILIES: [IconName, string][] = [

@@ -14,7 +14,16 @@ function numbers(seed: number): (limit: number) => number {
 function node(name: string, number: (limit: number) => number): Listed {
   const kind = number(5) === 0 ? 'folder' : 'file';
   const [size, modified] = [number(4), number(4)];
-  return { kind, name, path: name, size, modified, target: null, is_conflict: false };
+  return {
+    kind,
+    name,
+    path: name,
+    size,
+    modified,
+    target: null,
+    is_conflict: false,
+    mounted: null,
+  };
 }
 
 /** Names that sort otherwise than their code units do, each once. */

@@ -17,6 +17,7 @@ function listOf(count: number, prefix = ''): Listed[] {
       modified: 0,
       target: null,
       is_conflict: false,
+      mounted: null,
     };
   });
 }

@@ -51,8 +51,8 @@ export class WorkspaceFolder implements Server {
     if (path !== ROOT) {
       const root = await this.client.node(workspace, path, signal);
       if (root?.id !== node || root?.kind !== 'folder') throw new RootGone('there');
-      // What is in a folder that is a workspace of its own by now is there, and here it is shown empty.
-      if (root.is_mounted) throw new RootGone('there');
+      // What is in a folder that is a workspace of its own by now is there.
+      if (root.mounted !== null) throw new RootGone('there');
     }
     const tree: Tree<Remote> = { found: new Map(), skipped: new Map() };
     let level: { at: NodePath; path: string }[] = [{ at: path, path: '' }];
@@ -82,7 +82,7 @@ export class WorkspaceFolder implements Server {
         const isText = lastOf(node.path) === encodeName(node.name);
         if (!isText || isOwn(node.name)) tree.skipped.set(path, 'name');
         else if (node.kind === 'link') tree.skipped.set(path, 'link');
-        else if (node.is_mounted) tree.skipped.set(path, 'mounted');
+        else if (node.mounted !== null) tree.skipped.set(path, 'mounted');
         else tree.found.set(path, remoteOf(node));
         if (node.kind === 'folder' && !tree.skipped.has(path))
           folders.push({ at: node.path, path });

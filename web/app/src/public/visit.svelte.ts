@@ -23,6 +23,7 @@ function listed({ kind, name, path, size, modified }: PublicLine): Listed {
     modified,
     target: null,
     is_conflict: false,
+    mounted: null,
   };
 }
 

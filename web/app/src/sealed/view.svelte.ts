@@ -15,7 +15,7 @@ export function listedOf(node: SealedNode): Node {
     etag: '',
     id: node.id,
     is_conflict: node.isConflict,
-    is_mounted: false,
+    mounted: null,
     kind: node.kind,
     mode: null,
     // Of folders devices keep no time.

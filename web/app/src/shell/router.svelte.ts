@@ -17,6 +17,11 @@ class Router {
   go(address: string): void {
     location.hash = address;
   }
+
+  /** Goes elsewhere from where nobody wants to come back to. */
+  goInstead(address: string): void {
+    location.replace(address);
+  }
 }
 
 export const router = new Router();

@@ -80,6 +80,7 @@ export const de: Words = {
     emptyViewHelp: 'Sie dürfen diesen Arbeitsbereich ansehen, aber nicht ändern.',
     drop: 'Loslassen zum Hochladen',
     conflict: 'Konflikt',
+    shared: 'Geteilt',
     linkTo: (target) => `Verknüpfung mit ${target}`,
     count: items,
     selected: (count) => `${items(count)} ausgewählt`,

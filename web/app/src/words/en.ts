@@ -79,6 +79,7 @@ export const en = {
     emptyViewHelp: 'You may view this workspace, and not change it.',
     drop: 'Drop to upload here',
     conflict: 'Conflict',
+    shared: 'Shared',
     linkTo: (target: string) => `Link to ${target}`,
     count: items,
     selected: (count: number) => `${items(count)} selected`,

@@ -100,12 +100,12 @@ export type FoundNode = {
   "etag": string;
   "id": string;
   "is_conflict": boolean;
-  "is_mounted": boolean;
   "kind": "file" | "folder" | "link";
   "marks": (Mark)[];
   "mode": number | null;
   "modified": number | null;
   "modified_ns": number | null;
+  "mounted": string | null;
   "name": string;
   "path": string;
   "size": number | null;
@@ -255,11 +255,11 @@ export type Node = {
   "etag": string;
   "id": string;
   "is_conflict": boolean;
-  "is_mounted": boolean;
   "kind": "file" | "folder" | "link";
   "mode": number | null;
   "modified": number | null;
   "modified_ns": number | null;
+  "mounted": string | null;
   "name": string;
   "path": string;
   "size": number | null;

@@ -22,8 +22,8 @@ pub(super) struct NodeLine {
     matter: Matter,
     /// Whether it is one side of a conflict that nobody has decided yet.
     is_conflict: bool,
-    /// Whether it is a workspace of its own, which has what is in it: here it is shown empty.
-    is_mounted: bool,
+    /// The workspace that a folder is, where it is one of its own: what is in it is there.
+    mounted: Option<String>,
 }
 
 /// What a node is, whatever its place.
@@ -82,7 +82,7 @@ impl NodeLine {
             name: name.unwrap_or_default(),
             matter: record.map_or(Matter::ROOT, Matter::new),
             is_conflict: record.is_some_and(|record| record.conflict.is_some()),
-            is_mounted: node.is_mounted,
+            mounted: node.mounted.map(|workspace| workspace.to_string()),
         }
     }
 

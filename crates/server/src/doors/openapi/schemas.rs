@@ -412,7 +412,7 @@ fn of_files() -> Value {
             "id": text(), "version": number(), "etag": text(), "path": text(), "name": text(),
             "kind": { "enum": ["file", "folder", "link"] }, "size": or_null("integer"),
             "modified": or_null("integer"), "modified_ns": or_null("integer"), "mode": or_null("integer"),
-            "target": or_null("string"), "is_conflict": boolean(), "is_mounted": boolean(),
+            "target": or_null("string"), "is_conflict": boolean(), "mounted": or_null("string"),
         })),
         "FolderPage": object(json!({ "nodes": list("Node"), "next": or_null("string") })),
         "Version": {
@@ -441,7 +441,7 @@ fn of_files() -> Value {
             "id": text(), "version": number(), "etag": text(), "path": text(), "name": text(),
             "kind": { "enum": ["file", "folder", "link"] }, "size": or_null("integer"),
             "modified": or_null("integer"), "modified_ns": or_null("integer"), "mode": or_null("integer"),
-            "target": or_null("string"), "is_conflict": boolean(), "is_mounted": boolean(), "marks": list("Mark"),
+            "target": or_null("string"), "is_conflict": boolean(), "mounted": or_null("string"), "marks": list("Mark"),
         })),
         "SearchPage": object(json!({ "nodes": list("FoundNode"), "next": or_null("string") })),
         "Restoration": {

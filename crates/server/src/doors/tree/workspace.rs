@@ -57,16 +57,19 @@ impl FileTree for WorkspaceTree {
 
     fn list(
         &self,
-        _: &RelativePath,
+        path: &RelativePath,
         folder: &Item<FileNode>,
     ) -> BoxStream<'static, Result<Vec<Item<FileNode>>>> {
-        let (tree, folder) = (self.clone(), folder.handle.id);
+        let (tree, path, folder) = (self.clone(), path.clone(), folder.handle.id);
         // By names, so that a list goes on where it was whatever is changed meanwhile.
         let pages = try_unfold(Some(None::<Name>), move |after| {
-            let tree = tree.clone();
+            let (tree, path) = (tree.clone(), path.clone());
             async move {
                 let Some(after) = after else { return Ok(None) };
                 let view = tree.app.view(tree.caller, tree.workspace).await?;
+                // One that has ended or become a workspace of its own since the page before has not lost the rest of its files.
+                let gone = || ServerError::NotFound { what: format!("'{path}'") };
+                view.node(folder).ok_or_else(gone)?.check_is_shown(&path)?;
                 let nodes = view.list(folder, after.as_ref(), LIST_MAX);
                 drop(view);
                 let last = nodes.last().and_then(|node| Some(node.record.as_ref()?.name.clone()));

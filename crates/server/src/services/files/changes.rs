@@ -101,7 +101,7 @@ fn conflict(path: &RelativePath, reason: &'static str) -> ServerError {
 fn place(view: &View, path: &RelativePath) -> Result<(FileNode, Name)> {
     let (parent, name) = path.split_last().ok_or_else(|| conflict(path, "is the root"))?;
     match view.find(&parent) {
-        Some(node) if node.is_mounted => Err(conflict(&parent, SHARED)),
+        Some(node) if node.mounted.is_some() => Err(conflict(&parent, SHARED)),
         Some(node) if node.is_directory() => Ok((node, name)),
         _ => Err(ServerError::Conflict {
             what: format!("'{parent}'"),
@@ -302,7 +302,7 @@ pub(crate) fn take_back(view: &View, stood: &[Stood]) -> Vec<Change> {
 /// Refuses what would delete or copy a folder that is a workspace of its own.
 fn refuse_mounted(nodes: &[(FileNode, usize)]) -> Result<()> {
     let name = |node: &FileNode| node.record.as_ref().map(|record| record.name.to_string());
-    match nodes.iter().find(|(node, _)| node.is_mounted) {
+    match nodes.iter().find(|(node, _)| node.mounted.is_some()) {
         Some((node, _)) => Err(ServerError::Conflict {
             what: format!("'{}'", name(node).unwrap_or_default()),
             reason: SHARED,

@@ -16,8 +16,9 @@ use model::fold::{Folded, fold};
 use model::path::PATH_DEPTH_MAX;
 use model::tree::path_of;
 use model::{
-    Commit, Content, Entry, Genesis, Head, Mounts, Name, NodeId, NodeKind, NodeRecord, NodeState,
-    PackId, PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
+    Commit, Content, Entry, Genesis, Head, Mount, Mounts, Name, NodeId, NodeKind, NodeRecord,
+    NodeState, PackId, PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore,
+    Versions, WorkspaceId,
 };
 
 use super::conflicts::ConflictNode;
@@ -59,13 +60,24 @@ pub struct FileNode {
     pub version: u64,
     /// What it is; nothing for the root.
     pub record: Option<NodeRecord>,
-    /// Whether it is a folder that is a workspace of its own, so that nothing is shown of what is in it.
-    pub is_mounted: bool,
+    /// The workspace that a folder is, where it is one of its own: what is in it is there.
+    pub mounted: Option<WorkspaceId>,
+}
+
+/// A path that leads into a folder that is a workspace of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WayOut {
+    /// The path of the folder.
+    pub folder: RelativePath,
+    /// The workspace that it is.
+    pub workspace: WorkspaceId,
+    /// The rest of the path, in that workspace.
+    pub rest: RelativePath,
 }
 
 impl FileNode {
     /// The root directory.
-    pub const ROOT: Self = Self { id: NodeId::ROOT, version: 0, record: None, is_mounted: false };
+    pub const ROOT: Self = Self { id: NodeId::ROOT, version: 0, record: None, mounted: None };
 
     /// Tells whether it is a directory.
     pub fn is_directory(&self) -> bool {
@@ -78,6 +90,19 @@ impl FileNode {
             NodeKind::File(content) => Some(content),
             _ => None,
         }
+    }
+
+    /// Refuses to show what is in it where nothing is, or another workspace has it. An empty list would say that it was deleted.
+    ///
+    /// # Errors
+    /// [`ServerError::Conflict`].
+    pub fn check_is_shown(&self, path: &RelativePath) -> Result<()> {
+        let reason = match (self.is_directory(), self.mounted) {
+            (true, None) => return Ok(()),
+            (true, Some(_)) => "is shared as a workspace of its own, and is shown there",
+            (false, _) => "is not a folder",
+        };
+        Err(ServerError::Conflict { what: format!("'{path}'"), reason })
     }
 
     /// Returns what names this version to HTTP clients: node and version.
@@ -383,7 +408,7 @@ impl View {
             id,
             version: node.version,
             record: Some(node.record.clone()),
-            is_mounted: self.is_mounted(&id),
+            mounted: self.mounts.get(&id).map(|mount| mount.workspace),
         })
     }
 
@@ -420,18 +445,30 @@ impl View {
         self.find(path).ok_or_else(|| ServerError::NotFound { what: format!("'{path}'") })
     }
 
-    /// Returns the living directory at a path.
+    /// Returns the living directory at a path, whose nodes are shown here.
     ///
     /// # Errors
-    /// [`ServerError::NotFound`]; [`ServerError::Conflict`] for what is no directory.
+    /// [`ServerError::NotFound`]; [`ServerError::Conflict`] for what is no directory, or one that is a workspace of its own.
     pub fn directory(&self, path: &RelativePath) -> Result<FileNode> {
         let node = self.get(path)?;
-        match node.is_directory() {
-            true => Ok(node),
-            false => {
-                Err(ServerError::Conflict { what: format!("'{path}'"), reason: "is not a folder" })
+        node.check_is_shown(path)?;
+        Ok(node)
+    }
+
+    /// Returns where a path leads out of the workspace; nothing where it does not.
+    pub fn way_out(&self, path: &RelativePath) -> Option<WayOut> {
+        let (mut id, mut folder) = (NodeId::ROOT, RelativePath::ROOT);
+        let mut names = path.names();
+        while let Some(name) = names.next().filter(|_| !self.mounts.is_empty()) {
+            let Ok(child) = self.tree.child(&id, &name);
+            (id, folder) = (child?, folder.join(&name).ok()?);
+            if let Some(Mount { workspace, .. }) = self.mounts.get(&id) {
+                let rest =
+                    names.try_fold(RelativePath::ROOT, |rest, name| rest.join(&name).ok())?;
+                return Some(WayOut { folder, workspace, rest });
             }
         }
+        None
     }
 
     /// Tells whether a directory is a workspace of its own.
@@ -602,7 +639,7 @@ mod tests {
         };
         let files = vec![folder(1, 0, 0, "a"), folder(2, 0, 1, "b"), folder(3, 0, 2, "c")];
         assert_eq!(take(files), ([true; 3], 1, true));
-        let mount = model::Mount { workspace: model::WorkspaceId::from_bytes([1; 16]), since: 1 };
+        let mount = Mount { workspace: WorkspaceId::from_bytes([1; 16]), since: 1 };
         let payload = model::codec::encode_message(&Mounts::from_iter([(node(1), mount)]));
         let mount =
             model::Change { node: NodeId::MOUNTS, base: 0, action: model::Action::Put(payload) };

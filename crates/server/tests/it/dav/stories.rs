@@ -4,6 +4,7 @@
 use reqwest::{Client, Method, Response, StatusCode};
 
 /// A door, and a folder behind it that has nothing in it.
+#[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) client: Client,
     /// The address of the folder, without a slash at its end.
@@ -12,7 +13,7 @@ pub(crate) struct Door {
     pub(crate) password: String,
 }
 
-const LOCK: &[u8] = b"<lockinfo xmlns=\"DAV:\"><lockscope><exclusive/></lockscope>\
+pub(crate) const LOCK: &[u8] = b"<lockinfo xmlns=\"DAV:\"><lockscope><exclusive/></lockscope>\
     <locktype><write/></locktype><owner>me &amp; you</owner></lockinfo>";
 
 impl Door {
