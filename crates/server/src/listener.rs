@@ -3,7 +3,8 @@
 //! *Invariants*: there are never more connections than the limit, in all and per address; a connection on which
 //! nothing moves, or nothing but a trickle of request bytes, is closed. Within each interval something
 //! must be sent to the other side, or a few KiB must come from it: an idle device answers pings, an
-//! upload over the slowest line is faster, and whoever sends one header byte per second is neither.
+//! upload over the slowest line is faster, and whoever sends one header byte per second is neither. Only while the server itself works at what came
+//! as a whole, nobody has to move ([`work`]).
 
 use std::collections::HashMap;
 use std::io;
@@ -22,8 +23,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
 mod tls;
+mod work;
 
 pub use tls::{DoorStream, Identity, TlsFiles};
+pub(crate) use work::service;
+
+use work::Work;
 
 /// Within this time a connection must get somewhere.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(60);
@@ -153,6 +158,7 @@ pub struct GuardedStream {
     stream: TcpStream,
     deadline: Pin<Box<Sleep>>,
     received: usize,
+    work: Arc<Work>,
     _place: OwnedSemaphorePermit,
     _address_place: AddressPlace,
 }
@@ -160,7 +166,14 @@ pub struct GuardedStream {
 impl GuardedStream {
     fn new(stream: TcpStream, place: OwnedSemaphorePermit, address_place: AddressPlace) -> Self {
         let deadline = Box::pin(tokio::time::sleep(PROGRESS_INTERVAL));
-        Self { stream, deadline, received: 0, _place: place, _address_place: address_place }
+        Self {
+            stream,
+            deadline,
+            received: 0,
+            work: Arc::default(),
+            _place: place,
+            _address_place: address_place,
+        }
     }
 
     fn made_progress(&mut self) {
@@ -170,10 +183,15 @@ impl GuardedStream {
 
     /// Fails when the connection got nowhere for too long.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        match self.deadline.as_mut().poll(context) {
-            Poll::Pending => Ok(()),
-            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
+        while self.deadline.as_mut().poll(context).is_ready() {
+            let Some(since) = self.work.last() else { return Err(io::ErrorKind::TimedOut.into()) };
+            let until = since + PROGRESS_INTERVAL;
+            if until <= Instant::now() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.deadline.as_mut().reset(until);
         }
+        Ok(())
     }
 }
 

@@ -19,7 +19,7 @@ use crate::database::Database;
 use crate::error::{Result, ServerError};
 use crate::files::Files;
 use crate::limits::{RENEWAL_INTERVAL, STOP_TIMEOUT, WATCHERS_MAX};
-use crate::listener::{GuardedListener, Identity, PeerAddress, TlsFiles};
+use crate::listener::{GuardedListener, Identity, TlsFiles, service};
 use crate::metadata::Metadata;
 use crate::oidc::{OidcOptions, Provider};
 use crate::services::events::Hub;
@@ -135,8 +135,7 @@ pub async fn serve(
     if let Some(address) = options.metrics_listen {
         serve_watchers(Arc::clone(&app), address, stopped.clone()).await?;
     }
-    let service =
-        router(Arc::clone(&app), options.role).into_make_service_with_connect_info::<PeerAddress>();
+    let service = service(router(Arc::clone(&app), options.role));
     let serving = axum::serve(listener, service).with_graceful_shutdown(stopping_signal(stopped));
     let serving = tokio::spawn(serving.into_future());
     ready(address);

@@ -69,7 +69,8 @@ impl Reconciler {
 ///
 /// # Errors
 /// [`DeltaError::WrongWorkspace`]; [`DeltaError::WrongBase`] where the old version is another one meanwhile;
-/// [`DeltaError::NoSuch`]; [`DeltaError::TooLarge`] above 64 MiB of chunks; [`DeltaError::Read`]; those of messages.
+/// [`DeltaError::NoSuch`]; [`DeltaError::TooLarge`] above 64 MiB of chunks, or of so many that their sums are more than those of
+/// twice as much; [`DeltaError::Read`]; those of messages.
 pub fn answer_sums(
     plain: Plain,
     keys: &WorkspaceContentKeys,
@@ -91,6 +92,11 @@ pub fn answer_sums(
             size += u64::from(length);
             if size > ASKED_LENGTH_MAX {
                 return Err(DeltaError::TooLarge { size, max: ASKED_LENGTH_MAX });
+            }
+            // A chunk of a few bytes has a sum, too.
+            let summed = ((sums.len() + 1) * PIECE_LENGTH) as u64 + u64::from(length);
+            if summed > 2 * ASKED_LENGTH_MAX {
+                return Err(DeltaError::TooLarge { size: summed, max: 2 * ASKED_LENGTH_MAX });
             }
             bytes.resize(length as usize, 0);
             read_at(old, table.start(chunk), &mut bytes)?;

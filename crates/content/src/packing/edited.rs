@@ -131,7 +131,8 @@ impl<S: PackSink> FilePacker<S> {
             {
                 return Ok(());
             }
-            let stretches = stretches_of((before, &key), bytes, steps.unwrap_or_default());
+            let stretches =
+                stretches_of((before, &key), bytes, steps.unwrap_or_default()).unwrap_or_default();
             let bases = packer.bases_of(&chunk, &stretches).map_err(Failure::Sink)?;
             match delta(bytes, &stretches, &bases, before.chunks().last()) {
                 Some(steps) => lacking.extend(steps.iter().flat_map(DeltaStep::literal)),
@@ -212,12 +213,14 @@ impl<S: PackSink> FilePacker<S> {
         &mut self,
         (chunk, bytes): (ChunkRef, &[u8]),
         last: Option<&ChunkRef>,
-        stretches: impl FnOnce() -> Vec<Stretch>,
+        stretches: impl FnOnce() -> Option<Vec<Stretch>>,
     ) -> Result<(), S::Error> {
         if !self.claim(&chunk)? {
             return Ok(());
         }
-        let stretches = stretches();
+        // What is too long for a delta is not divided in vain.
+        let stretches = if bytes.len() <= RECORD_PLAIN_MAX { stretches() } else { None };
+        let stretches = stretches.unwrap_or_default();
         let bases = self.bases_of(&chunk, &stretches)?;
         match delta(bytes, &stretches, &bases, last) {
             Some(steps) => {
@@ -263,12 +266,17 @@ struct Stretch {
     from: Option<(ChunkRef, u32)>,
 }
 
-/// Divides the bytes of a chunk into what the version before is proven to have and what not.
+/// How many stretches are looked at, for each byte of a chunk and besides: more of them are no delta that is worth its steps, and whoever makes
+/// up a version of chunks of one byte each decides how many there are.
+const BYTES_OF_STRETCH_MIN: usize = 16;
+const STRETCHES_FREE: usize = 1024;
+
+/// Divides the bytes of a chunk into what the version before is proven to have and what not; nothing where those are too many.
 fn stretches_of(
     (before, key): (&VersionSketch, &CheckKey),
     bytes: &[u8],
     steps: &[ByteStep],
-) -> Vec<Stretch> {
+) -> Option<Vec<Stretch>> {
     let prove = |number, from, here: &[u8]| before.proven(key, number, from, here);
     stretches(before.base().table(), bytes, steps, prove)
 }
@@ -279,9 +287,10 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
     bytes: &[u8],
     steps: &[ByteStep],
     mut prove: impl FnMut(usize, u32, &[u8]) -> I,
-) -> Vec<Stretch> {
+) -> Option<Vec<Stretch>> {
+    let most = STRETCHES_FREE + bytes.len() / BYTES_OF_STRETCH_MIN;
     let mut all: Vec<Stretch> = Vec::new();
-    let mut add = |length, from| {
+    let add = |all: &mut Vec<Stretch>, length, from| {
         if length > 0 {
             all.push(Stretch { length, from });
         }
@@ -290,7 +299,7 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
     for step in steps {
         let (mut offset, end) = match step {
             ByteStep::Literal(bytes) => {
-                add(bytes.len(), None);
+                add(&mut all, bytes.len(), None);
                 place += bytes.len();
                 continue;
             }
@@ -302,17 +311,20 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
             let (from, here) = ((offset - table.start(number)) as u32, &bytes[place..][..length]);
             let mut done = 0;
             for proven in prove(number, from, here) {
-                add(proven.start - done, None);
+                add(&mut all, proven.start - done, None);
                 let base = (table.chunks()[number], from + proven.start as u32);
-                add(proven.len(), Some(base));
+                add(&mut all, proven.len(), Some(base));
                 done = proven.end;
             }
-            add(length - done, None);
+            add(&mut all, length - done, None);
+            if all.len() > most {
+                return None;
+            }
             place += length;
             offset = until;
         }
     }
-    all
+    Some(all)
 }
 
 /// Returns how a chunk is made from others, of which `last` ends the version before; nothing where it is better stored whole.

@@ -120,7 +120,8 @@ impl App {
         reading: Reading,
         content: &Content,
     ) -> Result<(ChunkTable, OwnedSemaphorePermit)> {
-        let memory = self.memory_for_body(chunks_at_most(content) * BASE_CHUNK_WEIGHT).await?;
+        let mut reserved = likely_chunks(content);
+        let mut memory = self.memory_for_body(reserved * BASE_CHUNK_WEIGHT).await?;
         let namer = self.view_of(reading).await?.content_keys().namer();
         let mut walk = ContentWalk::new(content).map_err(|error| damaged_content(&error))?;
         let (mut chunks, mut open) = (Vec::new(), OpenRecords::default());
@@ -129,7 +130,15 @@ impl App {
                 ContentStep::Chunk(_) if chunks.len() == BASE_CHUNKS_MAX => {
                     return Err(too_many_chunks(BASE_CHUNKS_MAX as u64));
                 }
-                ContentStep::Chunk(chunk) => chunks.push(chunk),
+                ContentStep::Chunk(chunk) => {
+                    // A device or a delta may name chunks that are shorter than ours are.
+                    if chunks.len() as u64 == reserved {
+                        let more = reserved.clamp(1, BASE_CHUNKS_MAX as u64 - reserved);
+                        memory.merge(self.memory_for_body(more * BASE_CHUNK_WEIGHT).await?);
+                        reserved += more;
+                    }
+                    chunks.push(chunk);
+                }
                 ContentStep::List(list) => {
                     let packs = self.locate(reading, std::slice::from_ref(&list)).await?;
                     let packs = packs.first().map_or(&[][..], Vec::as_slice);
@@ -298,8 +307,8 @@ fn too_many_chunks(max: u64) -> ServerError {
     ServerError::TooLarge { what: "the chunk list of the file", length_max }
 }
 
-/// Returns how many chunks a content has at most, as far as one knows without its lists: a chunk has at least half of the average.
-fn chunks_at_most(content: &Content) -> u64 {
+/// Returns how many chunks a content has, as far as one knows without its lists: a chunk that we cut has at least half of the average.
+fn likely_chunks(content: &Content) -> u64 {
     let by_size = content.size / u64::from(content.chunk_size / 2).max(1) + 1;
     let known = if content.depth == 0 { content.chunks.len() as u64 } else { by_size };
     known.min(BASE_CHUNKS_MAX as u64)

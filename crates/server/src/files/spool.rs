@@ -37,6 +37,12 @@ impl Spools {
     pub fn new(aside: PathBuf) -> Self {
         Self { aside, permits: Arc::new(Semaphore::new(SPOOLS_MAX)) }
     }
+
+    /// Returns how many more may be kept.
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> usize {
+        self.permits.available_permits()
+    }
 }
 
 /// A body that is coming in.

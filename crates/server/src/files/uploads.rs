@@ -38,6 +38,17 @@ struct Upload {
     ends: Mutex<Duration>,
 }
 
+impl Upload {
+    /// Tells whether somebody may go on with it: it ends when nobody has for a while, and not under whoever does.
+    fn is_alive(&self, now: Duration) -> bool {
+        *self.ends.lock() > now || self.came.try_lock().is_err()
+    }
+
+    fn live_on(&self, now: Duration) {
+        *self.ends.lock() = now + UPLOAD_LIFE;
+    }
+}
+
 /// What has come of a file.
 #[derive(Debug)]
 enum Came {
@@ -64,6 +75,11 @@ impl Uploads {
     /// Ends all that a device has begun.
     pub(crate) fn end_of_device(&self, device: DeviceId) {
         self.0.lock().retain(|_, upload| upload.device != device);
+    }
+
+    /// Forgets those with which nobody has gone on for a while, and what has come of them.
+    pub(crate) fn forget_old(&self, now: Duration) {
+        self.0.lock().retain(|_, upload| upload.is_alive(now));
     }
 
     /// Tells whether nobody has given this one up.
@@ -112,12 +128,9 @@ impl App {
                 || uploads.values().filter(of_account).count() >= UPLOADS_OF_ACCOUNT_MAX
         };
         let busy = ServerError::Unavailable { reason: "has too many uploads under way" };
-        {
-            let mut uploads = self.files.uploads.0.lock();
-            uploads.retain(|_, upload| *upload.ends.lock() > now);
-            if full(&uploads) {
-                return Err(busy);
-            }
+        self.files.uploads.forget_old(now);
+        if full(&self.files.uploads.0.lock()) {
+            return Err(busy);
         }
         let upload = Arc::new(Upload {
             account: caller.account,
@@ -145,10 +158,10 @@ impl App {
         let found = uploads.get(id).filter(|upload| {
             upload.account == caller.account
                 && upload.workspace == workspace
-                && *upload.ends.lock() > now
+                && upload.is_alive(now)
         });
         let found = Arc::clone(found.ok_or_else(|| unknown(id))?);
-        *found.ends.lock() = now + UPLOAD_LIFE;
+        found.live_on(now);
         Ok(found)
     }
 
@@ -193,7 +206,10 @@ impl App {
             if current.length() != offset {
                 return refuse("goes on at another place; ask for its offset");
             }
-            match current.take(&mut body).await {
+            let taken = current.take(&mut body).await;
+            // A long piece may take longer than it lives.
+            upload.live_on(app.clock.elapsed());
+            match taken {
                 Ok(()) => {
                     Ok(UploadState { id, path: upload.path.clone(), offset: current.length() })
                 }
@@ -233,7 +249,9 @@ impl App {
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
         let spooled = self.whole_of(&mut came, &id).await?;
         check(&spooled).inspect_err(|_| self.forget_upload(&mut came, &id))?;
-        let applied = self.put_file(caller, workspace, &put, &spooled).await?;
+        let applied = self.put_file(caller, workspace, &put, &spooled).await;
+        upload.live_on(self.clock.elapsed());
+        let applied = applied?;
         self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), applied))
     }
@@ -254,7 +272,9 @@ impl App {
         let author = self.let_write(caller, workspace).await?;
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
         let spooled = self.whole_of(&mut came, &id).await?;
-        let answer = self.take_delta(author, &put, &spooled).await?;
+        let answer = self.take_delta(author, &put, &spooled).await;
+        upload.live_on(self.clock.elapsed());
+        let answer = answer?;
         self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), answer))
     }

@@ -20,6 +20,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
 
 use super::GuardedStream;
+use super::work::Work;
 use crate::error::{Result, ServerError};
 use crate::tls::use_ring;
 
@@ -134,6 +135,17 @@ pub enum DoorStream {
 }
 
 impl DoorStream {
+    /// Returns what the server works at of what comes by it; nothing where that is over already.
+    pub(super) fn work(&self) -> Option<Arc<Work>> {
+        let stream = match self {
+            Self::Plain(stream) => Some(stream),
+            Self::Greeting(greeting) => greeting.get_ref(),
+            Self::Tls(stream) => Some(stream.get_ref().0),
+            Self::Failed => None,
+        };
+        stream.map(|stream| Arc::clone(&stream.work))
+    }
+
     /// Goes on with the handshake, if it is not over yet.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self::Greeting(greeting) = self else { return Poll::Ready(Ok(())) };

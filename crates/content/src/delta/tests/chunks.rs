@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{ChunkId, DeviceId, Random};
+use model::{ChunkId, ChunkRef, DeviceId, Random};
 
 use super::*;
 use crate::delta::message::{
@@ -228,9 +228,9 @@ fn far_table(at: u64, tail: &[ChunkId], lengths: &[u32]) -> ChunkTable {
     let before = (0..at >> 22).map(|number| {
         let mut id = [9; 32];
         id[..8].copy_from_slice(&number.to_le_bytes());
-        model::ChunkRef { id: ChunkId::from_bytes(id), length: 1 << 22 }
+        ChunkRef { id: ChunkId::from_bytes(id), length: 1 << 22 }
     });
-    let tail = tail.iter().zip(lengths).map(|(&id, &length)| model::ChunkRef { id, length });
+    let tail = tail.iter().zip(lengths).map(|(&id, &length)| ChunkRef { id, length });
     ChunkTable::new(4 << 20, before.chain(tail).collect()).unwrap()
 }
 
@@ -245,7 +245,7 @@ fn server_works_on_a_change_beyond_four_gibibytes_and_on_nothing_else() {
     let table = far_table(at, &ids, &[bytes.len() as u32, half, rest - half]);
     let mut old = Far { at, bytes: bytes.clone() };
     let new = spliced(&bytes, 500_000, 1, b"changed");
-    let chunk = model::ChunkRef { id: keys().namer().name(&new), length: new.len() as u32 };
+    let chunk = ChunkRef { id: keys().namer().name(&new), length: new.len() as u32 };
     let count = table.chunks().len() as u64;
     let first = at >> 22;
     let steps = vec![
@@ -297,7 +297,7 @@ fn deltas_that_reach_beyond_the_base_are_refused() {
         let error = assembler(&old).take(&message, &mut &old[..], sink).unwrap_err();
         assert!(matches!(error, DeltaError::NoSuch { .. }), "{error}");
     }
-    let chunk = model::ChunkRef { id: ChunkId::from_bytes([1; 32]), length: 10 };
+    let chunk = ChunkRef { id: ChunkId::from_bytes([1; 32]), length: 10 };
     for offset in [49_991, 50_000, u64::MAX / 4] {
         let copy = ByteStep::Copy { offset, length: 10 };
         let message = first_part(&old, vec![ListStep::New(chunk, vec![copy])]);
@@ -310,7 +310,7 @@ fn deltas_that_reach_beyond_the_base_are_refused() {
 fn small_delta_cannot_cause_unbounded_work() {
     let old = random_bytes(1, 50_000);
     let sink = |_: MadeChunk<'_>| Ok::<_, DeltaError>(());
-    let chunk = model::ChunkRef { id: ChunkId::from_bytes([1; 32]), length: 50_000 };
+    let chunk = ChunkRef { id: ChunkId::from_bytes([1; 32]), length: 50_000 };
     let copy = ByteStep::Copy { offset: 0, length: 50_000 };
     let message = first_part(&old, vec![ListStep::New(chunk, vec![copy]); 1000]);
     let table = survey(&old).table().clone();
@@ -453,6 +453,15 @@ fn sums_are_told_of_the_base_only_and_of_no_more_than_a_question_may_ask() {
     let many = DeltaMessage::AskSums(many).encode();
     let refused = answer_sums(plain(), &keys(), &table, &many, &mut &old[..]);
     assert!(matches!(refused, Err(DeltaError::TooLarge { .. })));
+    // A version of chunks of one byte each has a sum for every byte.
+    let short = ChunkRef { length: 1, ..table.chunks()[0] };
+    let short = ChunkTable::new(table.chunk_size(), vec![short; 1000]).unwrap();
+    let runs = vec![ChunkRun { first: 0, count: 1000 }; 2000];
+    let base = short.digest();
+    let many = AskSums { workspace: plain().workspace(), session: session(1), base, runs };
+    let many = DeltaMessage::AskSums(many).encode();
+    let refused = answer_sums(plain(), &keys(), &short, &many, &mut &old[..1000]);
+    assert!(matches!(refused, Err(DeltaError::TooLarge { .. })), "{refused:?}");
     let (client, _) = Reconciler::begin(plain().workspace(), &FixedRandom(1));
     let base = BaseVersion::without_sketch(table.clone());
     assert!(client.ask_sums(plain(), &base).is_none(), "nothing is known of the new version");
@@ -526,7 +535,7 @@ fn lists_with_nothing_in_common_are_told_so_in_bounded_time() {
     let chunk = |number: u64, fill: u8| {
         let mut id = [fill; 32];
         id[..8].copy_from_slice(&number.to_le_bytes());
-        model::ChunkRef { id: ChunkId::from_bytes(id), length: 4096 }
+        ChunkRef { id: ChunkId::from_bytes(id), length: 4096 }
     };
     let table =
         ChunkTable::new(4096, (0..100_000).map(|number| chunk(number, 1)).collect()).unwrap();

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::iter::once;
 
 use proptest::prelude::*;
 
@@ -367,6 +368,23 @@ fn chunk_of_which_somebody_says_that_it_is_made_from_itself_is_stored_whole() {
     let bytes = &bytes[offset as usize..base.start(4) as usize];
     let mut packer = workspace.packer();
     packer.pack_made(MadeChunk { chunk, bytes, steps: &steps, base }).unwrap();
+    packer.finish().unwrap();
+    let last = workspace.packs.last().unwrap();
+    assert!(last.index.chunks() == [chunk] && !last.index.has_deltas());
+}
+
+#[test]
+fn chunk_is_stored_whole_where_the_version_before_is_made_up_of_the_shortest_chunks() {
+    let zero = random_bytes(9, 1)[0];
+    let one = ChunkRef { id: keys().namer().name(&[zero]), length: 1 };
+    let base = ChunkTable::new(16 << 10, vec![one; 100_000]).unwrap();
+    let bytes = vec![zero; 100_000];
+    let steps = [ByteStep::Copy { offset: 0, length: 100_000 }];
+    assert!(stretches(&base, &bytes, &steps, |_, _, here| once(0..here.len())).is_none());
+    let chunk = ChunkRef { id: keys().namer().name(&bytes), length: 100_000 };
+    let mut workspace = workspace();
+    let mut packer = workspace.packer();
+    packer.pack_made(MadeChunk { chunk, bytes: &bytes, steps: &steps, base: &base }).unwrap();
     packer.finish().unwrap();
     let last = workspace.packs.last().unwrap();
     assert!(last.index.chunks() == [chunk] && !last.index.has_deltas());

@@ -25,7 +25,7 @@ use crate::doors::problem;
 use crate::doors::tree::FileTree;
 use crate::error::{Result, ServerError};
 use crate::limits::STOP_TIMEOUT;
-use crate::listener::{GuardedListener, Identity, TlsFiles};
+use crate::listener::{GuardedListener, Identity, TlsFiles, service};
 use crate::serve::{bind, renew, stopping_signal};
 
 /// How many connections there are at most; those of one address are nearly all.
@@ -83,7 +83,8 @@ pub async fn serve_tree<T: FileTree>(
         .layer(middleware::from_fn(problem::shape))
         .with_state(Arc::new(shared));
     let (stopping, stopped) = watch::channel(false);
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stopping_signal(stopped));
+    let serving =
+        axum::serve(listener, service(router)).with_graceful_shutdown(stopping_signal(stopped));
     let serving = tokio::spawn(serving.into_future());
     ready(address);
     shutdown.await;

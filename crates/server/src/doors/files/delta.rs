@@ -92,6 +92,7 @@ async fn take_into(
             // Nothing long is received from who may not write, nor for what the server cannot read.
             changing.let_in().await?;
             put.as_ref().map_err(Clone::clone)?;
+            app.files.uploads.forget_old(app.clock.elapsed());
             Spool::begin(&app.files.spools).await?
         }
     };

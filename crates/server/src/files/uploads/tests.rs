@@ -1,3 +1,4 @@
+use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -111,4 +112,49 @@ async fn a_delta_that_is_given_up_while_it_is_worked_on_is_not_put() {
     let taken = place.app().take_uploaded_delta(whose, upload, put_at).await;
     assert!(matches!(taken, Ok((_, DeltaAnswer::Put(_)))), "{taken:?}");
     assert_ne!(place.version().await, version);
+}
+
+/// Lets time pass while nothing else happens.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn an_upload_does_not_end_under_whoever_goes_on_with_it() {
+    let place = Place::start();
+    let whose = (place.caller, place.workspace);
+    let begun = place.app().begin_upload(whose.0, whose.1, place.path.clone()).await.unwrap();
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel::<io::Result<&[u8]>>();
+    let pieces = futures_util::stream::poll_fn(move |context| receiver.poll_recv(context));
+    let body = Body::from_stream(pieces).into_data_stream();
+    let app = Arc::clone(place.app());
+    let piece = tokio::spawn(async move { app.take_piece(whose, begun.id, 0, body).await });
+    sender.send(Ok(b"slow")).unwrap();
+    while place.app().upload_state(whose.0, whose.1, begun.id).is_ok() {
+        tokio::task::yield_now().await;
+    }
+    pass(2 * UPLOAD_LIFE).await;
+    // Others begin theirs, and look what is old.
+    place.upload(b"another").await;
+    sender.send(Ok(b" and long")).unwrap();
+    drop(sender);
+    assert_eq!(piece.await.unwrap().unwrap().offset, 13);
+    pass(UPLOAD_LIFE / 2).await;
+    place.commit(begun.id, || ()).await.unwrap();
+    assert!(place.version().await.is_some());
+}
+
+#[tokio::test]
+async fn what_nobody_goes_on_with_keeps_no_place_from_who_puts_a_file() {
+    let place = Place::start();
+    let upload = place.upload(b"content").await;
+    let kept = place.app().files.spools.free();
+    pass(2 * UPLOAD_LIFE).await;
+    let put = put_at(place.path.clone()).unwrap();
+    place.app().check_put(place.caller, place.workspace, &put).await.unwrap();
+    assert_eq!(place.app().files.spools.free(), kept + 1);
+    let gone = place.commit(upload, || ()).await;
+    assert!(matches!(gone, Err(ServerError::NotFound { .. })), "{gone:?}");
 }
