@@ -209,3 +209,28 @@ test('an older history takes nothing from a folder that is in sync, while it run
     .poll(() => look(page))
     .toMatchObject({ 'letter.txt': 'fifth version', 'more.txt': 'written here' });
 });
+
+test('what a server has lost that was set back stays in a folder that is in sync', async ({
+  page,
+}) => {
+  for (const text of ['sixth', 'seventh']) {
+    server.write('ada', 'Diary', 'letter.txt', `${text} version`);
+  }
+  await givePicked(page);
+  await open(page);
+  await expect(row(page, 'letter.txt')).toBeVisible();
+  await keepInSync(page);
+  expect((await look(page))['letter.txt']).toBe('seventh version');
+  const last = await head();
+  proxy.lie(entries((since) => (since >= last - 1 ? last : since)));
+  await page.reload();
+  await page.goto(`${proxy.url}/#/e/${workspace}`);
+  await unlock(page);
+  await expect(page.getByRole('alert').first()).toContainText('older');
+  await page.getByRole('button', { name: 'The server was set back' }).click();
+  await expect(row(page, 'letter.txt')).toContainText('13 B');
+  await page.goto(`${proxy.url}/#/sync`);
+  await card(page).getByRole('button', { name: 'Sync now' }).click();
+  await expect.poll(async () => (await look(page))['letter.txt']).toBe('sixth version');
+  expect(Object.values(await look(page))).toContain('seventh version');
+});

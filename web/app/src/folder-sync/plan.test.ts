@@ -53,6 +53,8 @@ test.each([
   ],
   ['changed there, perhaps', same, there(2), base, 'compare'],
   ['changed there', file(null, { modifiedMs: 1, compared: unequal }), there(2), base, 'set-matter'],
+  ['set back there, perhaps', same, there(1), { ...base, version: 3 }, 'compare'],
+  ['set back there', same, there(1, { size: 3 }), { ...base, version: 3 }, 'keep-copy'],
   ['changed there, another length', same, there(2, { size: 3 }), base, 'set-matter'],
   [
     'another version of the same',

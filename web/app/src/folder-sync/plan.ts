@@ -86,7 +86,7 @@ export function decide(
 ): Operation | null {
   if (local && remote && local.kind === remote.kind) {
     // What was something else before has no base.
-    return base && base.kind === local.kind
+    return base && base.kind === local.kind && !isSetBack(remote, base)
       ? merge(local, remote, base)
       : withoutBase(local, remote);
   }
@@ -98,6 +98,14 @@ export function decide(
 
 function isUnchangedThere(remote: Remote, base: Base): boolean {
   return remote.node === base.node && remote.version === base.version;
+}
+
+/**
+ * Whether a server has an older version than it had, as after it was set back from a backup. Versions only grow: that is none that
+ * anybody has made of what is here, and what is here may be nowhere else.
+ */
+function isSetBack(remote: Remote, base: Base): boolean {
+  return remote.node === base.node && remote.version < base.version;
 }
 
 /** Whether a file was changed here; nothing where it has to be read to tell. */

@@ -74,6 +74,17 @@ export async function forgetPair(id: string): Promise<void> {
   await inStore('rows', 'readwrite', (store) => store.delete(rangeOf(id)));
 }
 
+/**
+ * Forgets what the folders of a workspace had in common with it: its server was set back, and shows other things by the numbers that they had.
+ * What is equal becomes one again, and all else is kept beside each other.
+ */
+export async function forgetRows(workspace: string): Promise<void> {
+  const all = (await inStore('pairs', 'readonly', (store) => store.getAll())) as Pair[];
+  for (const { id } of all.filter((pair) => pair.workspace === workspace)) {
+    await inStore('rows', 'readwrite', (store) => store.delete(rangeOf(id)));
+  }
+}
+
 export class StoredRows implements Rows {
   constructor(readonly pair: string) {}
 

@@ -67,6 +67,8 @@ class Unlocked {
   /** The recovery keys of those that were made here, until somebody says that they have theirs. */
   unkept = $state.raw<ReadonlyMap<string, string>>(new Map());
   #used = Date.now();
+  /** How often all was locked, as when somebody signs out. */
+  #lockings = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   /** Unlocks a workspace, one's own or somebody else's; nothing of it is read yet. */
@@ -75,11 +77,17 @@ class Unlocked {
     { id, isOwn }: { id: string; isOwn: boolean },
     secret: string,
   ): Promise<void> {
+    const lockings = this.#lockings;
     const { SealedWorkspace } = await import('@syncline/core');
     const { device_id, device_name, account } = await client.whoAmI();
     const source = sourceOf(client, id, isOwn ? null : account);
     const device = { id: device_id, name: device_name };
     const workspace = await SealedWorkspace.open({ id, secret, device, source, seen: seenOf(id) });
+    if (lockings !== this.#lockings) {
+      // Whoever gave the passphrase has signed out meanwhile.
+      void workspace.lock();
+      throw Object.assign(new Error('all was locked meanwhile'), { code: 'locked' });
+    }
     this.take(id, workspace);
   }
 
@@ -112,6 +120,7 @@ class Unlocked {
   }
 
   lockAll(): void {
+    this.#lockings++;
     for (const id of this.open.keys()) this.lock(id);
   }
 

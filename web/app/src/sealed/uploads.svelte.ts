@@ -160,14 +160,16 @@ export class SealedUploads {
 
   /** Sends what somebody has chosen; folders are made, also those with nothing in them. */
   async add(folder: string, chosen: readonly Chosen[]): Promise<void> {
-    const made: SealedUpload[] = [];
-    for (const { file, folders } of chosen) {
-      if (file) made.push(this.#begin(file, folder, folders));
-    }
+    const made = chosen.flatMap(({ file, folders }) =>
+      file ? [this.#begin(file, folder, folders)] : [],
+    );
     this.list.push(...made);
     void this.#memory.remember(made.map(({ record }) => record));
-    for (const { file, folders } of chosen) if (!file) await this.#folder(folder, folders);
+    const faults: unknown[] = [];
+    for (const { file, folders: below } of chosen)
+      if (!file) await this.#folder(folder, below).catch((error) => void faults.push(error));
     void this.#run();
+    if (faults.length > 0) throw faults[0];
   }
 
   /** What is stored of it by then is not sent again when it goes on. */
@@ -260,13 +262,11 @@ export class SealedUploads {
     for (const name of below) {
       await this.open.catchUp();
       const found = (await this.open.list(folder)).find((node) => node.name === name);
-      if (found?.kind === 'folder') {
-        folder = found.id;
-        continue;
+      if (found?.kind === 'folder') folder = found.id;
+      else {
+        folder = (await this.open.changes.makeFolder(folder, name)).node ?? folder;
+        this.changes++;
       }
-      const made = await this.open.changes.makeFolder(folder, name);
-      this.changes++;
-      folder = made.node ?? folder;
     }
     return folder;
   }

@@ -42,11 +42,13 @@ export class SealedHistory {
   async #readOn(onProgress: ((head: number) => void) | undefined): Promise<boolean> {
     const before = this.head;
     for (;;) {
+      // Another tab may read on while this one waits: that is no shorter history here.
+      const seen = this.#seen?.get() ?? { seq: 0, hash: null };
       const { count, head, mayWrite } = await this.#foldNext();
       this.head = head;
       this.mayWrite = mayWrite;
       if (count === 0) {
-        await this.#compareWithSeen();
+        await this.#compareWith(seen);
         return head !== before;
       }
       onProgress?.(head);
@@ -59,12 +61,12 @@ export class SealedHistory {
     try {
       return await this.#call('sealedFold', { frame });
     } catch (error) {
+      // What came before the entry that was refused is folded.
+      this.head = await this.#call('sealedHead', null).catch(() => this.head);
       const isOfKeys = error instanceof CoreError && error.code === 'unknown_epoch';
       const envelope = isOfKeys ? await this.#source.membership?.envelope() : null;
       if (!envelope) throw error;
-      const { isNewer, generation, head } = await this.#call('sealedRenew', { envelope });
-      // What came before the entry that needs them is folded.
-      this.head = head;
+      const { isNewer, generation } = await this.#call('sealedRenew', { envelope });
       if (!isNewer) throw error;
       this.#seen?.setKeys(generation);
       return this.#foldNext();
@@ -72,8 +74,7 @@ export class SealedHistory {
   }
 
   /** Refuses a history that is not the one that was read here before, or that ends before it: the server keeps something back. */
-  async #compareWithSeen(): Promise<void> {
-    const { seq, hash } = this.#seen?.get() ?? { seq: 0, hash: null };
+  async #compareWith({ seq, hash }: ReturnType<SeenHead['get']>): Promise<void> {
     if (this.head < seq) {
       const message = `the history ends at entry ${this.head}, and went to ${seq} before`;
       throw new CoreError({ code: 'older_history', message, isRetryable: true });
@@ -84,6 +85,8 @@ export class SealedHistory {
     }
     if (this.head === seq && hash !== null) return;
     const now = await hashOf(this.head);
-    if (now !== null) this.#seen?.set(this.head, now);
+    // Another tab may have read on meanwhile.
+    const isNews = this.head >= (this.#seen?.get().seq ?? 0);
+    if (now !== null && isNews) this.#seen?.set(this.head, now);
   }
 }

@@ -204,14 +204,15 @@ export interface SealedCalls {
   /** Takes newer keys of somebody else's workspace, and says whether they are newer. */
   sealedRenew: {
     ask: { envelope: Uint8Array };
-    /** Up to which entry the log is folded, too. */
-    answer: { isNewer: boolean; generation: number; head: number };
+    answer: { isNewer: boolean; generation: number };
   };
   /** Checks and folds entries; says how many there were, which was the last of all, and whether what is written behind it counts. */
   sealedFold: {
     ask: { frame: Uint8Array };
     answer: { count: number; head: number; mayWrite: boolean };
   };
+  /** Up to which entry the log is folded. */
+  sealedHead: { ask: null; answer: number };
   /** The hash of an entry that is folded, in hexadecimal digits. */
   sealedHash: { ask: { seq: number }; answer: string | null };
   sealedList: { ask: { folder: string }; answer: SealedNode[] };

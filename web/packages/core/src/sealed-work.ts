@@ -57,7 +57,11 @@ export class SealedWork {
   renew(envelope: Uint8Array): Calls['sealedRenew']['answer'] {
     const workspace = this.#workspace;
     const isNewer = workspace.renew(envelope);
-    return { isNewer, generation: workspace.generation(), head: workspace.head() };
+    return { isNewer, generation: workspace.generation() };
+  }
+
+  get head(): number {
+    return this.#workspace.head();
   }
 
   hashOf(seq: number): string | null {

@@ -156,6 +156,8 @@ function answerSealed(
       return [begun(SealedWork).renew(call.ask.envelope), []];
     case 'sealedFold':
       return [begun(SealedWork).fold(call.ask.frame), []];
+    case 'sealedHead':
+      return [begun(SealedWork).head, []];
     case 'sealedHash':
       return [begun(SealedWork).hashOf(call.ask.seq), []];
     case 'sealedList':
