@@ -239,6 +239,38 @@ fn file_is_the_same_through_memory_of_any_length_and_no_byte_is_asked_for_twice(
 }
 
 #[test]
+fn record_that_comes_when_others_have_pushed_out_its_index_is_asked_for_again() {
+    let mut scene = Scene::new();
+    let bytes = random_bytes(3, 400_000);
+    let content = scene.put(1, "file", &bytes);
+    let other = scene.put(2, "other", &random_bytes(4, 100_000));
+    let mut replay = scene.replay();
+    scene.read(&mut replay, &other).unwrap();
+    let packs = replay.packs_mut();
+    let index = scene.stored.keys().find_map(|id| packs.index(id)).unwrap();
+    let mut reading = FileReading::new(&content).unwrap();
+    let (mut read, mut is_pushed_out) = (Vec::new(), false);
+    for _ in 0..20 {
+        reading.read_to(packs, usize::MAX, |piece| read.extend_from_slice(piece)).unwrap();
+        if reading.is_over(packs).unwrap() {
+            break;
+        }
+        let wanted = reading.wanted(packs).unwrap().to_vec();
+        if packs.index(&wanted[0].pack.id).is_some() && !is_pushed_out {
+            for number in 0..=INDEXES_MAX as u8 {
+                packs.learn(PackId::from_bytes([number; 32]), PackIndex::clone(&index));
+            }
+            is_pushed_out = packs.index(&wanted[0].pack.id).is_none();
+        }
+        for (number, part) in wanted.into_iter().enumerate() {
+            let range = part.range.start as usize..part.range.end as usize;
+            reading.take(packs, number, &scene.stored[&part.pack.id][range]).unwrap();
+        }
+    }
+    assert!(is_pushed_out && read == bytes);
+}
+
+#[test]
 fn file_that_was_edited_again_and_again_is_made_from_what_it_was() {
     // Packs with deltas that travel in the log, and such that rest in the store.
     for inline_length in [16 * 1024, 0] {
