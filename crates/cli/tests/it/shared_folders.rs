@@ -373,8 +373,11 @@ fn a_server_shows_the_folder_at_its_own_workspace_and_nowhere_else() {
     let scene = Scene::shared();
     let Scene { ada, .. } = &scene;
     let at = |path: &str| format!("/api/v1/workspaces/Home/{path}");
-    let (status, listed) = scene.get(ada, &at("folders/trip"));
-    assert_eq!((status, &listed["nodes"]), (200, &json!([])), "{listed}");
+    let (status, refused) = scene.get(ada, &at("folders/trip"));
+    assert_eq!((status, &refused["code"]), (409, &json!("conflict")), "{refused}");
+    let (_, node) = scene.get(ada, &at("nodes/trip"));
+    let (_, trip) = scene.get(ada, "/api/v1/workspaces/trip");
+    assert!(trip["id"].is_string() && node["mounted"] == trip["id"], "{node} {trip}");
     assert_eq!(scene.get(ada, &at("files/trip/plan.txt")).0, 404);
     let put = |path: &str| scene.ask(reqwest::Method::PUT, ada, &at(path)).0;
     assert_eq!(put("files/trip/new.txt"), 409);

@@ -266,7 +266,7 @@ struct Stretch {
     from: Option<(ChunkRef, u32)>,
 }
 
-/// How many stretches are looked at, for each byte of a chunk and besides: more of them are no delta that is worth its steps, and whoever makes
+/// A chunk is divided into one stretch for so many of its bytes, and some more, at most: beyond that a delta is not worth its steps, and whoever makes
 /// up a version of chunks of one byte each decides how many there are.
 const BYTES_OF_STRETCH_MIN: usize = 16;
 const STRETCHES_FREE: usize = 1024;

@@ -51,7 +51,7 @@ enum State {
 }
 
 impl Waiting {
-    fn is_whole(&self) {
+    fn note_whole(&self) {
         let mut state = self.state.lock();
         if *state == State::Coming {
             *state = State::Whole;
@@ -59,7 +59,7 @@ impl Waiting {
         }
     }
 
-    fn is_answered(&self) {
+    fn note_answer(&self) {
         let before = std::mem::replace(&mut *self.state.lock(), State::Answered);
         if before == State::Whole {
             let mut worked = self.work.0.lock();
@@ -74,7 +74,7 @@ struct Answering(Arc<Waiting>);
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.0.is_answered();
+        self.0.note_answer();
     }
 }
 
@@ -107,7 +107,7 @@ async fn wait(
     let _answering = Answering(Arc::clone(&waiting));
     let request = match request.body().is_end_stream() {
         true => {
-            waiting.is_whole();
+            waiting.note_whole();
             request
         }
         false => request.map(|body| watched(body, waiting)),
@@ -121,7 +121,7 @@ fn watched(body: Body, waiting: Arc<Waiting>) -> Body {
     Body::from_stream(poll_fn(move |context| {
         let polled = pieces.poll_next_unpin(context);
         if matches!(polled, Poll::Ready(None)) {
-            waiting.is_whole();
+            waiting.note_whole();
         }
         polled
     }))
