@@ -131,8 +131,7 @@ impl<S: PackSink> FilePacker<S> {
             {
                 return Ok(());
             }
-            let stretches =
-                stretches_of((before, &key), bytes, steps.unwrap_or_default()).unwrap_or_default();
+            let stretches = stretches_of((before, &key), bytes, steps.unwrap_or_default());
             let bases = packer.bases_of(&chunk, &stretches).map_err(Failure::Sink)?;
             match delta(bytes, &stretches, &bases, before.chunks().last()) {
                 Some(steps) => lacking.extend(steps.iter().flat_map(DeltaStep::literal)),
@@ -213,14 +212,12 @@ impl<S: PackSink> FilePacker<S> {
         &mut self,
         (chunk, bytes): (ChunkRef, &[u8]),
         last: Option<&ChunkRef>,
-        stretches: impl FnOnce() -> Option<Vec<Stretch>>,
+        stretches: impl FnOnce() -> Vec<Stretch>,
     ) -> Result<(), S::Error> {
         if !self.claim(&chunk)? {
             return Ok(());
         }
-        // What is too long for a delta is not divided in vain.
-        let stretches = if bytes.len() <= RECORD_PLAIN_MAX { stretches() } else { None };
-        let stretches = stretches.unwrap_or_default();
+        let stretches = stretches();
         let bases = self.bases_of(&chunk, &stretches)?;
         match delta(bytes, &stretches, &bases, last) {
             Some(steps) => {
@@ -271,23 +268,27 @@ struct Stretch {
 const BYTES_OF_STRETCH_MIN: usize = 16;
 const STRETCHES_FREE: usize = 1024;
 
-/// Divides the bytes of a chunk into what the version before is proven to have and what not; nothing where those are too many.
+/// Divides the bytes of a chunk into what the version before is proven to have and what not.
 fn stretches_of(
     (before, key): (&VersionSketch, &CheckKey),
     bytes: &[u8],
     steps: &[ByteStep],
-) -> Option<Vec<Stretch>> {
+) -> Vec<Stretch> {
     let prove = |number, from, here: &[u8]| before.proven(key, number, from, here);
     stretches(before.base().table(), bytes, steps, prove)
 }
 
-/// Divides the bytes of a chunk into what the version before has, in which a part of a chunk is proven stretch by stretch, and what not.
+/// Divides the bytes of a chunk into what the version before has, in which a part of a chunk is proven stretch by stretch, and what not. There are
+/// none of a chunk that is too long for a delta, nor where there would be too many.
 fn stretches<I: IntoIterator<Item = Range<usize>>>(
     table: &ChunkTable,
     bytes: &[u8],
     steps: &[ByteStep],
     mut prove: impl FnMut(usize, u32, &[u8]) -> I,
-) -> Option<Vec<Stretch>> {
+) -> Vec<Stretch> {
+    if bytes.len() > RECORD_PLAIN_MAX {
+        return Vec::new();
+    }
     let most = STRETCHES_FREE + bytes.len() / BYTES_OF_STRETCH_MIN;
     let mut all: Vec<Stretch> = Vec::new();
     let add = |all: &mut Vec<Stretch>, length, from| {
@@ -318,13 +319,13 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
             }
             add(&mut all, length - done, None);
             if all.len() > most {
-                return None;
+                return Vec::new();
             }
             place += length;
             offset = until;
         }
     }
-    Some(all)
+    all
 }
 
 /// Returns how a chunk is made from others, of which `last` ends the version before; nothing where it is better stored whole.

@@ -250,8 +250,7 @@ impl App {
         let spooled = self.whole_of(&mut came, &id).await?;
         check(&spooled).inspect_err(|_| self.forget_upload(&mut came, &id))?;
         let applied = self.put_file(caller, workspace, &put, &spooled).await;
-        upload.live_on(self.clock.elapsed());
-        let applied = applied?;
+        let applied = applied.inspect_err(|_| upload.live_on(self.clock.elapsed()))?;
         self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), applied))
     }
@@ -273,8 +272,7 @@ impl App {
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
         let spooled = self.whole_of(&mut came, &id).await?;
         let answer = self.take_delta(author, &put, &spooled).await;
-        upload.live_on(self.clock.elapsed());
-        let answer = answer?;
+        let answer = answer.inspect_err(|_| upload.live_on(self.clock.elapsed()))?;
         self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), answer))
     }

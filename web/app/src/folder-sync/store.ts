@@ -44,9 +44,12 @@ async function inStore<Answer>(
 /** All keys of the rows of a folder. */
 const rangeOf = (pair: string) => IDBKeyRange.bound([pair, ''], [pair, []]);
 
+async function allPairs(): Promise<Pair[]> {
+  return (await inStore('pairs', 'readonly', (store) => store.getAll())) as Pair[];
+}
+
 export async function pairsOf(account: string): Promise<Pair[]> {
-  const all = (await inStore('pairs', 'readonly', (store) => store.getAll())) as Pair[];
-  return all.filter((pair) => pair.account === account);
+  return (await allPairs()).filter((pair) => pair.account === account);
 }
 
 export async function savePair(pair: Pair): Promise<void> {
@@ -68,10 +71,15 @@ export async function updatePair(id: string, change: Partial<Pair>): Promise<boo
   return isKept;
 }
 
+/** Forgets all rows of a folder. */
+function dropRows(id: string): Promise<unknown> {
+  return inStore('rows', 'readwrite', (store) => store.delete(rangeOf(id)));
+}
+
 /** Forgets a folder. Neither side is touched. */
 export async function forgetPair(id: string): Promise<void> {
   await inStore('pairs', 'readwrite', (store) => store.delete(id));
-  await inStore('rows', 'readwrite', (store) => store.delete(rangeOf(id)));
+  await dropRows(id);
 }
 
 /**
@@ -79,10 +87,8 @@ export async function forgetPair(id: string): Promise<void> {
  * What is equal becomes one again, and all else is kept beside each other.
  */
 export async function forgetRows(workspace: string): Promise<void> {
-  const all = (await inStore('pairs', 'readonly', (store) => store.getAll())) as Pair[];
-  for (const { id } of all.filter((pair) => pair.workspace === workspace)) {
-    await inStore('rows', 'readwrite', (store) => store.delete(rangeOf(id)));
-  }
+  const pairs = (await allPairs()).filter((pair) => pair.workspace === workspace);
+  for (const { id } of pairs) await dropRows(id);
 }
 
 export class StoredRows implements Rows {
