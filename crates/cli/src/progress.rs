@@ -75,7 +75,7 @@ impl Progress {
                 }
                 Event::KeptCopy(path) => format!("kept a copy of {path}"),
                 Event::Scrubbed { .. } => "repaired what is stored".to_owned(),
-                Event::CleanupDue => return,
+                Event::CleanupDue | Event::Filled => return,
                 Event::MountsChanged => "other folders are shared now".to_owned(),
                 Event::SettingsChanged => "the workspace has other stores now".to_owned(),
             };

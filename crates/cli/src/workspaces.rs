@@ -129,7 +129,12 @@ pub(crate) async fn name_store(store: &Arc<dyn ObjectStore>, genesis: &Genesis) 
 /// Those of the store.
 pub(crate) async fn store_identity(inside: &dyn ObjectStore) -> storage::Result<Option<StoreId>> {
     let text = inside.get(&ObjectKey::store_id()).await?;
-    Ok(text.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse().ok()))
+    Ok(text.and_then(|text| identity_in(&text)))
+}
+
+/// Reads what says which store one is; nothing where it is damaged.
+pub(crate) fn identity_in(text: &[u8]) -> Option<StoreId> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
 /// A workspace that was found in stores.

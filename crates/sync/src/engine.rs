@@ -142,6 +142,8 @@ pub enum Event {
         /// Packs that are lost, and needed.
         lost: u64,
     },
+    /// What stores lacked by their lists was written, as far as they took it.
+    Filled,
     /// So many packs of so many are removed.
     Cleaned {
         /// Packs so far.

@@ -89,6 +89,7 @@ pub(crate) fn printer(context: &Context<'_>) -> impl Fn(&Event) + Send + Sync + 
             | Event::Written { .. }
             | Event::Scrubbed { .. }
             | Event::Cleaned { .. }
+            | Event::Filled
             | Event::CleanupDue
             | Event::SettingsChanged
             | Event::MountsChanged => return,

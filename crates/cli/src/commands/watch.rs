@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -73,7 +73,8 @@ pub(crate) fn keep(context: &Context<'_>, driver: &Driver, folder: &Folder) -> R
     let config = context.home.config()?;
     let (scrub, cleaning) = (scrub_options(&config), Cleaning::of(&config));
     let inner = InnerWatches::default();
-    let mut background = Background { scrub, config: &config, fills_first: false, cleaning, inner };
+    let fills_first = Arc::default();
+    let mut background = Background { scrub, config: &config, fills_first, cleaning, inner };
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {
         options.rescan_after = Duration::from_secs(seconds.max(1));
@@ -102,7 +103,7 @@ pub(crate) fn keep(context: &Context<'_>, driver: &Driver, folder: &Folder) -> R
                 match renew(context, &folder, &record) {
                     Ok(()) => {
                         teller.note(&format!("'{}' was emptied, and is filled again", record.name));
-                        background.fills_first = true;
+                        background.fills_first.store(true, Ordering::Relaxed);
                     }
                     // It is tried again after as long a time.
                     Err(error) => {
@@ -140,7 +141,6 @@ fn stretch(
     teller: &Arc<Teller>,
 ) -> Result<Ended> {
     let ended = watch(context, driver, folder, (options, background), teller)?;
-    background.fills_first = false;
     match (&ended, &mut background.cleaning) {
         (Ended::CleanupDue, Some(cleaning)) => cleaning.run(context, driver, folder, teller),
         _ => Ok(ended),
@@ -168,8 +168,8 @@ enum Ended {
 struct Background<'a> {
     scrub: Option<ScrubOptions>,
     config: &'a Config,
-    /// Whether a store lacks everything.
-    fills_first: bool,
+    /// Whether a store lacks everything. It stays so until it was filled once: whatever comes between cuts that off.
+    fills_first: Arc<AtomicBool>,
     /// When it cleans up, if it does.
     cleaning: Option<Cleaning>,
     /// The folders that are workspaces of their own, as they are watched.
@@ -206,9 +206,11 @@ fn watch(
     let failures = Arc::new(AtomicU32::new(0));
     let observer = {
         let (teller, reason) = (teller.clone(), reason.clone());
+        let fills_first = background.fills_first.clone();
         Arc::new(move |event: Event| match event {
             Event::SettingsChanged | Event::MountsChanged => reason.give(Ended::OpensAnew),
             Event::CleanupDue => reason.give(Ended::CleanupDue),
+            Event::Filled => fills_first.store(false, Ordering::Relaxed),
             event => teller.change(&event),
         })
     };
@@ -284,7 +286,10 @@ fn begin_background(
         return None;
     };
     let scrubber = Scrubber::new(open_data(context, folder, stored), scrub);
-    engine.scrub_with(if background.fills_first { scrubber.filling_first() } else { scrubber });
+    engine.scrub_with(match background.fills_first.load(Ordering::Relaxed) {
+        true => scrubber.filling_first(),
+        false => scrubber,
+    });
     Keeper::new(context, folder, stored, background.config)
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Device, Pair, fill, tree};
 
-fn objects(store: &Path, kind: &str) -> Vec<PathBuf> {
+pub(crate) fn objects(store: &Path, kind: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![store.to_owned()];
     while let Some(path) = waiting.pop() {

@@ -1,11 +1,13 @@
 //! A store of several loses everything that it had.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::background::{start_watch, wait_until};
+use crate::damage::objects;
 use crate::several::Several;
 use crate::support::{Device, noise, terminate};
 
@@ -40,6 +42,22 @@ fn assert_whole(several: &Several, number: usize, lost: usize) {
     assert_eq!(logs[0], logs[1]);
 }
 
+/// Waits until nothing is missing any more in any store. Each look takes the folder from the watch for a moment, which must get
+/// to something in between.
+fn wait_until_whole(several: &Several) {
+    let mut last = Value::Null;
+    wait_until("a store that has everything again", || {
+        std::thread::sleep(Duration::from_millis(500));
+        let found = several.other.run(&["check", "--json"]).json();
+        if found != last {
+            // Said where it does not come about.
+            println!("{found}");
+            last = found.clone();
+        }
+        found["missing"] == 0 && found["unseen_stores"].as_array().is_some_and(Vec::is_empty)
+    });
+}
+
 #[test]
 fn emptied_store_is_filled_again_by_those_who_watch() {
     for kind in [["--replicas", "2"], ["--erasure", "2/3"]] {
@@ -53,21 +71,35 @@ fn emptied_store_is_filled_again_by_those_who_watch() {
         empty(&several, 1);
         several.one.write("while it is empty", noise(100_000));
         wait_until("what is written meanwhile", || several.other.has("while it is empty"));
-        let mut last = Value::Null;
-        wait_until("a store that has everything again", || {
-            let found = several.other.run(&["check", "--json"]).json();
-            if found != last {
-                // Said where it does not come about.
-                println!("{kind:?}: {found}");
-                last = found.clone();
-            }
-            found["missing"] == 0 && found["unseen_stores"].as_array().is_some_and(Vec::is_empty)
-        });
+        wait_until_whole(&several);
         for watch in &mut watches {
             terminate(watch, Signal::TERM);
         }
         assert_whole(&several, 1, 0);
     }
+}
+
+#[test]
+fn a_command_in_between_does_not_end_the_filling_of_an_emptied_store() {
+    let several = Several::synced(3, &["--replicas", "3"]);
+    for (number, part) in noise(6 << 20).chunks(1 << 20).enumerate() {
+        several.one.write(&format!("large{number}"), part);
+        several.one.sync().ok();
+    }
+    several.settle();
+    // So slow that it takes several seconds.
+    let config = "renew_after_s = 1\nscrub_bytes_per_second = 1000000\n";
+    fs::write(several.other.home.join("config.toml"), config).unwrap();
+    let mut watch = start_watch(&several.other);
+    empty(&several, 1);
+    wait_until("a store that gets its first pack", || {
+        several.store(1).exists() && !objects(&several.store(1), "/packs/").is_empty()
+    });
+    let found = several.other.run(&["check", "--json"]).json();
+    assert_ne!(found["missing"], 0, "it is under way: {found}");
+    wait_until_whole(&several);
+    terminate(&mut watch, Signal::TERM);
+    assert_whole(&several, 1, 0);
 }
 
 #[test]

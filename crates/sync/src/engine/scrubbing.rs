@@ -66,6 +66,7 @@ impl Engine {
 
     /// Counts what stores lacked and have got.
     pub(super) fn take_filled(&mut self, written: u64) -> Result<()> {
+        (self.observer)(Event::Filled);
         if written == 0 {
             return Ok(());
         }

@@ -23,7 +23,7 @@ use crate::home::Config;
 use crate::stores::{self, Backend};
 use crate::system::{SystemClock, SystemRandom};
 use crate::ui::Symbol;
-use crate::workspaces::store_identity;
+use crate::workspaces::{identity_in, store_identity};
 
 /// How long a service must have been empty before it is renewed without the user.
 const SERVICE_PATIENCE: Duration = Duration::from_secs(3600);
@@ -110,9 +110,11 @@ pub(crate) fn renew(context: &Context<'_>, folder: &Folder, record: &StoreRecord
 
 /// Removes from a store what should say which one it is, and can be read by nobody: it would keep the new one out.
 async fn forget_damaged_identity(folder: &Folder, store: &Arc<dyn ObjectStore>) -> Result<()> {
-    let (inside, key) =
-        (stores::workspace_store(store.clone(), folder.genesis.workspace()), ObjectKey::store_id());
-    if store_identity(&*inside).await?.is_none() && inside.get(&key).await?.is_some() {
+    let inside = stores::workspace_store(store.clone(), folder.genesis.workspace());
+    let key = ObjectKey::store_id();
+    // Read once: what another device wrote meanwhile is what this one goes on with.
+    let text = inside.get(&key).await?;
+    if text.is_some_and(|text| identity_in(&text).is_none()) {
         inside.delete(&key).await?;
     }
     Ok(())

@@ -102,6 +102,7 @@ impl Teller {
             | Event::Read { .. }
             | Event::Written { .. }
             | Event::Cleaned { .. }
+            | Event::Filled
             | Event::CleanupDue
             | Event::SettingsChanged
             | Event::MountsChanged => return,
