@@ -2,7 +2,7 @@
 
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -77,6 +77,20 @@ export class RealServer {
     const ended = new Promise((resolve) => running.once('exit', resolve));
     running.kill('SIGKILL');
     await ended;
+  }
+
+  /** Copies all that the server has; `setBack` sets it back to that. */
+  async backUp(): Promise<void> {
+    await this.halt();
+    cpSync(this.#path('data'), this.#path('backup'), { recursive: true });
+    await this.run();
+  }
+
+  async setBack(): Promise<void> {
+    await this.halt();
+    rmSync(this.#path('data'), { recursive: true });
+    cpSync(this.#path('backup'), this.#path('data'), { recursive: true });
+    await this.run();
   }
 
   async end(): Promise<void> {

@@ -7,19 +7,19 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Json, Router};
 use futures_util::StreamExt;
 use model::codec::{decode_message, encode_message};
 use model::commit::COMMIT_LENGTH_MAX;
 use model::wire::{Reply, Request, ServerFrame};
 use model::{Commit, WorkspaceId};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::announced_length;
@@ -37,7 +37,9 @@ const LENGTH_MAX: u64 = COMMIT_LENGTH_MAX as u64;
 
 /// Returns the route of this door.
 pub fn routes() -> Router<Arc<App>> {
-    Router::new().route("/workspaces/{workspace}/log", get(send_entries).post(take_commit))
+    Router::new()
+        .route("/workspaces/{workspace}/log", get(send_entries).post(take_commit))
+        .route("/workspaces/{workspace}/log/{seq}", get(send_hash))
 }
 
 #[derive(Deserialize)]
@@ -70,6 +72,28 @@ async fn send_entries(
         Ok(encode_message(&ServerFrame::Reply { number: 0, reply }))
     };
     Ok(sent(app.readers.read(read).await?))
+}
+
+/// An entry, without what it says.
+#[derive(Serialize)]
+struct EntryLine {
+    seq: u64,
+    hash: String,
+}
+
+/// Sends the hash of an entry. Who kept it sees by it that the server was not set back to before that, and has no other history.
+async fn send_hash(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((workspace, seq)): Path<(String, String)>,
+) -> Result<Json<EntryLine>> {
+    let workspace = workspace_of(&app, caller, &workspace).await?;
+    let none = |_| ServerError::NotFound { what: format!("entry '{seq}' of the log") };
+    let seq = seq.parse().map_err(none)?;
+    let read =
+        move |metadata: &dyn Metadata| sync_service::hash_of(metadata, &caller, workspace, seq);
+    let hash = app.readers.read(read).await?.to_string();
+    Ok(Json(EntryLine { seq, hash }))
 }
 
 fn sent(frame: Vec<u8>) -> Response {

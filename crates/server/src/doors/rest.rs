@@ -327,6 +327,8 @@ struct WorkspaceLine {
     /// Whether the server can read it: `plain` or `sealed`.
     mode: &'static str,
     head_seq: u64,
+    /// The hash of that entry; that of the genesis before the first one.
+    head_hash: String,
     used_bytes: u64,
 }
 
@@ -339,6 +341,7 @@ impl From<SeenWorkspace> for WorkspaceLine {
             owner: seen.owner,
             role: role_name(seen.role),
             head_seq: seen.workspace.head.seq,
+            head_hash: seen.workspace.head.hash.to_string(),
             used_bytes: seen.workspace.used_bytes,
         }
     }

@@ -287,6 +287,21 @@ fn head(metadata: &dyn Metadata, caller: &Caller, workspace: WorkspaceId) -> Res
     Ok(workspaces::open(metadata, caller, workspace, Right::Read)?.head)
 }
 
+/// Returns the hash of an entry.
+///
+/// # Errors
+/// [`ServerError::NotFound`] where the log has none there, or the workspace is not the caller's.
+pub(crate) fn hash_of(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    seq: u64,
+) -> Result<EntryHash> {
+    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
+    let hash = metadata.entry_hash(found.number, seq)?;
+    hash.ok_or_else(|| ServerError::NotFound { what: format!("entry {seq} of the log") })
+}
+
 pub(crate) fn entries(
     metadata: &dyn Metadata,
     caller: &Caller,

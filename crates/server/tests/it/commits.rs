@@ -5,7 +5,7 @@ use model::commit::COMMIT_LENGTH_MAX;
 use model::wire::{Reply, ServerFrame};
 use model::{Commit, EntryHash, Genesis, Head, PackRef};
 use reqwest::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Device, TestServer, noise, pack_id};
 
@@ -38,6 +38,34 @@ async fn log_length(device: &Device, genesis: &Genesis) -> usize {
     match decode_message(&answer.bytes().await.unwrap()).unwrap() {
         ServerFrame::Reply { reply: Reply::Entries(entries), .. } => entries.len(),
         other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn hash_of_an_entry_tells_whose_history_it_is() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    let genesis = device.create_workspace("home").await;
+    let path = format!("/workspaces/{}", genesis.workspace());
+    assert_eq!(device.get(&path).await.1["head_hash"], genesis.head().hash.to_string());
+    let one = commit(&device, &genesis, &device.commit(1, genesis.head())).await.unwrap();
+    let two = commit(&device, &genesis, &device.commit(2, one)).await.unwrap();
+    let found = device.get(&path).await.1;
+    assert_eq!(
+        (&found["head_seq"], &found["head_hash"]),
+        (&2.into(), &two.hash.to_string().into())
+    );
+    for head in [one, two] {
+        let found = device.get(&format!("{path}/log/{}", head.seq)).await.1;
+        assert_eq!(found, json!({ "seq": head.seq, "hash": head.hash.to_string() }));
+    }
+    for none in ["0", "3", "-1", "x", "18446744073709551615"] {
+        let (status, problem) = device.get(&format!("{path}/log/{none}")).await;
+        assert_eq!(
+            (status, &problem["code"]),
+            (StatusCode::NOT_FOUND, &"not_found".into()),
+            "{none}"
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { folderOfDrop, sendDropped } from './drop.ts';
-import { ModelRows, ModelServer, World } from './world.testing.ts';
+import { ModelRows, ModelServer } from './model-server.testing.ts';
+import { World } from './world.testing.ts';
 
 const signal = new AbortController().signal;
 
@@ -38,7 +39,7 @@ test('what is new goes up, what is known is not even read, and what has changed 
   const calls: string[] = [];
   world.before = (name) => void calls.push(name);
   expect(await drop(world, files)).toEqual({ ...nothing, unchanged: 2 });
-  expect(calls).toEqual(['list', 'rows']);
+  expect(calls).toEqual(['seen', 'list', 'rows']);
   expect(await drop(world, { ...files, g: ['33', 2] })).toEqual({
     ...nothing,
     up: 1,

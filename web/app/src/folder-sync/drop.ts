@@ -2,12 +2,14 @@
 // nothing comes down, and nothing is deleted on either side.
 
 import type { Chosen } from '../transfers/dropped.ts';
-import { below, emptyReport, folderOf, lastOf, type Report } from './engine.ts';
+import { below, folderOf, lastOf } from './engine.ts';
 import { endsRound } from './failures.ts';
+import { heedHistory } from './history.ts';
 import { Marks } from './marks.ts';
 import { conflictName, isName, isOwn } from './names.ts';
 import { decide, type Base, type Local, type Remote } from './plan.ts';
 import { Refused, type Ports, type Reason, type Tree } from './ports.ts';
+import { emptyReport, type Report } from './report.ts';
 import { statOfRow } from './stats.ts';
 
 const AT_ONCE = 3;
@@ -44,6 +46,7 @@ export async function sendDropped(
   const report = { ...emptyReport(), unchanged: 0, done: 0, all: 0 };
   const wanted = [...files].filter(([path]) => !path.split('/').some(isOwn));
   report.all = wanted.length;
+  report.isSetBack = await heedHistory(ports, signal);
   const tree = await ports.server.list(signal);
   const drop = new Drop(ports, tree, await ports.rows.all(), report, signal);
   const waiting = wanted.values();

@@ -1,8 +1,10 @@
 // Worlds for tests: made, settled and looked at.
 
-import { Engine, type Report } from './engine.ts';
+import { Engine } from './engine.ts';
+import type { Report } from './report.ts';
 import type { Server } from './ports.ts';
-import { ModelDisk, ModelRows, ModelServer, World, type Entry } from './world.testing.ts';
+import { ModelRows, ModelServer } from './model-server.testing.ts';
+import { ModelDisk, World, type Entry } from './world.testing.ts';
 
 export type ServerOf = (world: World) => Server;
 

@@ -3,11 +3,13 @@
 
 import { ProblemError } from '@syncline/api';
 import { endsRound, hasChangedHere, isOutdated } from './failures.ts';
+import { heedHistory, noteHistory } from './history.ts';
 import { doubtfulIn, leavesOut, lookUntilSure, missingIn, type Looked } from './looks.ts';
 import { candidatesHere, movedThere, Moves } from './moves.ts';
 import { isCopy } from './names.ts';
 import { decide, isMassDeletion, isRemoval, type Base, type Local, type Remote } from './plan.ts';
-import { Refused, type Ports, type Reason, type Tree } from './ports.ts';
+import { Changed, Refused, type Ports, type Reason, type Tree } from './ports.ts';
+import { emptyReport, hasChanged, type Report } from './report.ts';
 import { Steps } from './steps.ts';
 
 /** How many files are on their way at once. */
@@ -16,38 +18,8 @@ const AT_ONCE = 3;
 const PASSES_MAX = 8;
 /** Reading, comparing, keeping a copy and the rest: no place needs more steps in one pass. */
 const STEPS_MAX = 8;
-
-export interface Problem {
-  path: string;
-  reason: Reason;
-  error?: unknown;
-}
-
-/** What a round did. */
-export interface Report {
-  up: number;
-  down: number;
-  deletedHere: number;
-  deletedThere: number;
-  /** How many files have another place, and were not sent again. */
-  moved: number;
-  /** Bytes on the wire. */
-  sent: number;
-  received: number;
-  /** How many bytes the files had that went up. */
-  uploaded: number;
-  /** Names of the copies that were kept. */
-  conflicts: string[];
-  /** All copies of conflicts in the folder, until somebody has decided. */
-  copies: string[];
-  problems: Problem[];
-  /** How much is absent, where somebody is asked before it is deleted on the server. */
-  asks: { absent: number; all: number } | null;
-  /** Files that were not as the scan had found them when they were to be sent. */
-  changed: string[];
-  /** Whether something changed meanwhile, so that another round is needed. */
-  isStale: boolean;
-}
+/** How often it is noted in a round that takes long how far the history is. */
+const NOTE_MS = 30_000;
 
 /** What a round would do: how many files and folders. */
 export interface Outlook {
@@ -113,6 +85,8 @@ export class Engine {
     const report = emptyReport();
     const scan = () => this.ports.disk.scan(signal);
     const first = await scan();
+    const isListed = this.#remote !== null;
+    if (!isListed) report.isSetBack = await heedHistory(this.ports, signal);
     const rows = await this.ports.rows.all();
     const there = await this.#list(rows, signal);
     const here = await lookUntilSure(first, scan, (tree) => doubtfulIn(tree, rows));
@@ -133,6 +107,8 @@ export class Engine {
       const isAsked = isMassDeletion(absent.length, rows.size, isEmpty) && !options.isConfirmed;
       if (isAsked) report.asks = { absent: absent.length, all: rows.size };
       else await round.run();
+      const isToNote = !isListed || hasChanged(report);
+      if (isToNote && !(await noteHistory(this.ports, signal))) report.isStale = true;
     } catch (error) {
       // What was on its way may have arrived.
       this.#remote = null;
@@ -168,34 +144,11 @@ export class Engine {
   }
 }
 
-export function emptyReport(): Report {
-  const counts = { up: 0, down: 0, deletedHere: 0, deletedThere: 0, moved: 0 };
-  const bytes = { sent: 0, received: 0, uploaded: 0 };
-  return {
-    ...counts,
-    ...bytes,
-    conflicts: [],
-    copies: [],
-    problems: [],
-    asks: null,
-    changed: [],
-    isStale: false,
-  };
-}
-
-/** What two rounds did, and how it is after the later one. */
-export function sumOf(one: Report, other: Report): Report {
-  const sum = { ...other, conflicts: [...one.conflicts, ...other.conflicts] };
-  const counts = ['up', 'down', 'deletedHere', 'deletedThere', 'moved'];
-  const bytes = ['sent', 'received', 'uploaded'];
-  for (const key of [...counts, ...bytes] as ['up']) sum[key] += one[key];
-  return sum;
-}
-
 class Round {
   readonly #steps: Steps;
   /** What has failed is left alone until the next round. */
   readonly #failed = new Set<string>();
+  #notedMs: number;
   #hasProgress = false;
 
   constructor(
@@ -206,6 +159,7 @@ class Round {
     readonly isLeftOut: (path: string) => boolean,
   ) {
     this.#steps = new Steps(ports, trees, report, options.signal);
+    this.#notedMs = ports.now();
   }
 
   async run(): Promise<void> {
@@ -275,11 +229,20 @@ class Round {
         if (!isDone) return;
         this.#hasProgress = true;
         this.options.onProgress?.(this.report);
+        await this.#note();
       } catch (error) {
         if (endsRound(error, this.options.signal)) throw error;
         this.#fail(path, error);
       }
     }
+  }
+
+  /** A round may take days, and be cut off. */
+  async #note(): Promise<void> {
+    const { ports } = this.#steps;
+    if (ports.now() - this.#notedMs < NOTE_MS) return;
+    this.#notedMs = ports.now();
+    if (!(await noteHistory(ports, this.options.signal))) throw new Changed('there');
   }
 
   #fail(path: string, error: unknown): void {

@@ -6,11 +6,12 @@ import { unlocked } from '../sealed/unlocked.svelte.ts';
 import { wait } from '../transfers/wait.ts';
 import { digestOf } from '../transfers/content.ts';
 import { DirectoryDisk } from './disk.ts';
-import { emptyReport, Engine, sumOf, type Outlook, type Report } from './engine.ts';
+import { Engine, type Outlook } from './engine.ts';
 import { isPassing, stateAfter } from './failures.ts';
 import { askPermission, isPermitted, observe } from './handles.ts';
 import { labelOf } from './names.ts';
 import { aborted, whenOpen } from './opened.svelte.ts';
+import { emptyReport, sumOf, type Report } from './report.ts';
 import { Restless } from './restless.ts';
 import { serverOf } from './server.ts';
 import type { State } from './states.ts';
@@ -209,7 +210,9 @@ export class FolderSync {
 
   async #listen(signal: AbortSignal): Promise<void> {
     const onEvent = ({ seq }: { seq: number }) => this.#hear(seq);
-    await listen(this.client, this.pair.workspace, { onEvent }, signal);
+    // A server that comes back may have been set back, and count up to the same number.
+    const onState = (isConnected: boolean) => isConnected || this.#engine.forgetRemote();
+    await listen(this.client, this.pair.workspace, { onEvent, onState }, signal);
     if (!signal.aborted) this.#wake();
   }
 
@@ -274,11 +277,8 @@ export class FolderSync {
     this.report = report;
     this.total = sumOf(this.total, report);
     this.failure = undefined;
-    if (report.asks) {
-      this.state = 'asking';
-      return;
-    }
-    this.state = 'watching';
+    this.state = report.asks ? 'asking' : 'watching';
+    if (report.asks) return;
     // Not all was in sync where something changed meanwhile; but somebody has wanted it to begin. Each round asks whether it is kept at all.
     const isInSync = !report.isStale || this.pair.lastSyncMs === null;
     await this.#save(isInSync ? { lastSyncMs: Date.now() } : {});

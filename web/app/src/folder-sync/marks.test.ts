@@ -1,7 +1,8 @@
 import { NoConnection } from '@syncline/api';
 import { expect, test } from 'vitest';
 import { Engine } from './engine.ts';
-import { ModelDisk, ModelRows, ModelServer, World } from './world.testing.ts';
+import { ModelRows, ModelServer } from './model-server.testing.ts';
+import { ModelDisk, World } from './world.testing.ts';
 
 const { signal } = new AbortController();
 
@@ -36,7 +37,7 @@ async function settle(world: World): Promise<void> {
   const calls: string[] = [];
   world.before = (name) => void calls.push(name);
   await engineOf(world).round({ signal });
-  expect(calls).toEqual(['scan', 'rows', 'list']);
+  expect(calls).toEqual(['scan', 'seen', 'head', 'rows', 'list', 'seen', 'head']);
   expect([...world.there].map(([path, { content }]) => [path, content]).sort()).toEqual([
     [COPY, 'mine'],
     ['f.txt', 'theirs'],

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Report } from './engine.ts';
+import type { Report } from './report.ts';
 import { engineOf, file, folder, settle, shown, signal, worldOf } from './engine.testing.ts';
-import { ModelServer, type World } from './world.testing.ts';
+import { ModelServer } from './model-server.testing.ts';
+import type { World } from './world.testing.ts';
 
 /** Runs a round, and returns which calls there were. */
 async function callsOf(world: World): Promise<{ calls: string[]; report: Report }> {

@@ -1,9 +1,10 @@
 // Files that were moved or renamed on one side since both agreed last, and are moved on the other: so a file keeps its history, and does not
 // travel again. Only where it is certain, by what was there and what is; all else is a deletion and a new file, which loses nothing either.
 
-import { folderOf, type Report, type Trees } from './engine.ts';
+import { folderOf, type Trees } from './engine.ts';
 import type { Local } from './plan.ts';
 import { Refused, type Ports } from './ports.ts';
+import type { Report } from './report.ts';
 import { isSameStat } from './stats.ts';
 import { rowOf, type Steps } from './steps.ts';
 

@@ -1,6 +1,7 @@
 // What the engine asks of the disk, the server and the memory of the browser. Paths are names with slashes between them, as people read
 // them; the empty one is the folder itself.
 
+import type { Head } from './history.ts';
 import type { Base, Local, Remote, Stat } from './plan.ts';
 
 /** Why something is not synced. */
@@ -94,6 +95,10 @@ export interface Disk {
 /** The folder of the workspace. */
 export interface Server {
   list(signal: AbortSignal): Promise<Tree<Remote>>;
+  /** The newest entry of the log; nothing where somebody else looks after the history, as in an encrypted workspace. */
+  head(signal: AbortSignal): Promise<Head | null>;
+  /** The hash of an entry that is older than the newest one. */
+  hashOf(seq: number, signal: AbortSignal): Promise<string>;
   /** Whether a version has the content of a file. */
   has(path: string, remote: Remote, file: File, signal: AbortSignal): Promise<boolean>;
   read(
@@ -128,6 +133,11 @@ export interface Rows {
   all(): Promise<Map<string, Base>>;
   set(path: string, row: Base): Promise<void>;
   delete(path: string): Promise<void>;
+  /** Where the history was when all of it was written; nothing before the first time. */
+  head(): Promise<Head | null>;
+  setHead(head: Head): Promise<void>;
+  /** Forgets it all, and where the history was. */
+  clear(): Promise<void>;
 }
 
 export interface Ports {

@@ -1,7 +1,7 @@
 // Files that change whenever they are to be sent, as a mailbox or the disk of a virtual machine: each round leaves them for the next one, and
 // somebody has to hear of that.
 
-import type { Problem } from './engine.ts';
+import type { Problem } from './report.ts';
 
 export class Restless {
   /** In how many rounds, one after the other, each has changed. */

@@ -1,10 +1,11 @@
 // How each operation of a plan is carried out. Every step leaves the trees as they are after it, so that the next decision sees them.
 
-import { below, folderOf, lastOf, type Report, type Trees } from './engine.ts';
+import { below, folderOf, lastOf, type Trees } from './engine.ts';
 import { Marks } from './marks.ts';
 import { conflictName } from './names.ts';
 import { decide, type Base, type Local, type Operation, type Remote, type Stat } from './plan.ts';
 import { Changed, Refused, type Part, type Ports } from './ports.ts';
+import type { Report } from './report.ts';
 import { isSameStat, statOfRow } from './stats.ts';
 
 export class Steps {

@@ -2,6 +2,7 @@
 
 import type { NodePath } from '@syncline/api';
 import { Database } from '../database.ts';
+import type { Head } from './history.ts';
 import type { Base } from './plan.ts';
 import type { Rows } from './ports.ts';
 
@@ -23,6 +24,8 @@ export interface Pair {
   /** Nothing where the browser gives none: then it was dropped. */
   handle: FileSystemDirectoryHandle | null;
   isPaused: boolean;
+  /** Where the history of the workspace was when its rows were written. */
+  head?: Head | null;
   lastSyncMs: number | null;
 }
 
@@ -108,5 +111,20 @@ export class StoredRows implements Rows {
 
   async delete(path: string): Promise<void> {
     await inStore('rows', 'readwrite', (store) => store.delete([this.pair, path]));
+  }
+
+  async head(): Promise<Head | null> {
+    const pair = (await inStore('pairs', 'readonly', (store) => store.get(this.pair))) as
+      Pair | undefined;
+    return pair?.head ?? null;
+  }
+
+  async setHead(head: Head): Promise<void> {
+    await updatePair(this.pair, { head });
+  }
+
+  async clear(): Promise<void> {
+    await dropRows(this.pair);
+    await updatePair(this.pair, { head: null });
   }
 }

@@ -4,10 +4,12 @@ import { expect } from 'vitest';
 import { Dice } from './dice.testing.ts';
 import { folderOf } from './engine.ts';
 import { engineOf, file, folder, settle, signal, type ServerOf } from './engine.testing.ts';
-import { Cut, ModelServer, World, type Entry } from './world.testing.ts';
+import { ModelServer } from './model-server.testing.ts';
+import { Cut, World, type Entry } from './world.testing.ts';
 
 interface Told {
   cuts: number;
+  setBacks: number;
   moves: number;
   moved: number;
 }
@@ -76,7 +78,16 @@ class People {
       if (one !== path && !one.startsWith(`${path}/`)) continue;
       this.superseded.add(content);
       side.delete(one);
+      if (side === this.world.there) this.world.grow();
     }
+  }
+
+  /** The server is set back. What had come to it alone is lost with that, and nobody here can help it. */
+  setBack(deed: () => void): void {
+    deed();
+    const sides = [...this.world.here.values(), ...this.world.there.values()];
+    const alive = new Set(sides.map(({ content }) => content));
+    for (const one of this.written) if (!alive.has(one)) this.superseded.add(one);
   }
 }
 
@@ -92,21 +103,23 @@ async function settleAll(world: World, serverOf: ServerOf): Promise<void> {
       hasClash = true;
       world.there.delete(path);
       world.there.set(`${path}!`, found);
+      world.grow();
     }
     if (!hasClash) return;
   }
 }
 
 /** One story: edits, rounds that are cut off, and at last peace. Throws where anything is lost, or both sides differ. */
-async function tell(seed: number, serverOf: ServerOf): Promise<Told> {
+async function tell(seed: number, serverOf: ServerOf, isSetBack: boolean): Promise<Told> {
   const [world, dice] = [new World(), new Dice(seed)];
   const people = new People(world, dice);
-  let [cuts, moved] = [0, 0];
+  let [cuts, moved, setBacks] = [0, 0, 0];
+  let backup: (() => void) | null = null;
   let engine = engineOf(world, serverOf(world));
   for (let step = 0; step < 12; step++) {
     for (let edits = dice.below(4); edits > 0; edits--) people.edit();
-    const cutIn = 5 + dice.below(20);
-    const editIn = 4 + dice.below(20);
+    const cutIn = 8 + dice.below(24);
+    const editIn = 8 + dice.below(24);
     const disturb = () => {
       if (dice.hits(editIn)) people.edit();
       if (dice.hits(cutIn)) throw new Cut();
@@ -114,6 +127,15 @@ async function tell(seed: number, serverOf: ServerOf): Promise<Told> {
     [world.before, world.after] = [disturb, disturb];
     try {
       moved += (await engine.round({ signal, isConfirmed: true })).moved;
+      // Where a round has ended it is known how far the history was. A server that is set back breaks the stream of its events.
+      if (isSetBack && backup && dice.hits(3)) {
+        people.setBack(backup);
+        engine.forgetRemote();
+        setBacks++;
+        backup = null;
+      } else if (isSetBack && dice.hits(3)) {
+        backup ??= world.backUp();
+      }
     } catch (error) {
       if (!(error instanceof Cut)) throw error;
       cuts++;
@@ -132,18 +154,16 @@ async function tell(seed: number, serverOf: ServerOf): Promise<Told> {
     expect(isLost, `seed ${seed}: '${content}' is gone, and nobody said so`).toBe(false);
     expect(kept.has(content) || people.superseded.has(content), `seed ${seed}`).toBe(true);
   }
-  return { cuts, moves: people.moves, moved };
+  return { cuts, setBacks, moves: people.moves, moved };
 }
 
-/** Tells so many stories; returns what there was in all of them. */
-export async function tellAll(
-  seeds: number,
-  serverOf: ServerOf = (world) => new ModelServer(world),
-): Promise<Told> {
-  const all: Told = { cuts: 0, moves: 0, moved: 0 };
+/** Tells so many stories; returns what there was in all of them. A server that cannot read the workspace is not set back: that is noticed
+ * where the history is read, before anything is listed. */
+export async function tellAll(seeds: number, serverOf?: ServerOf): Promise<Told> {
+  const all: Told = { cuts: 0, setBacks: 0, moves: 0, moved: 0 };
   for (let seed = 0; seed < seeds; seed++) {
-    const told = await tell(seed, serverOf);
-    for (const key of ['cuts', 'moves', 'moved'] as const) all[key] += told[key];
+    const told = await tell(seed, serverOf ?? ((world) => new ModelServer(world)), !serverOf);
+    for (const key of ['cuts', 'setBacks', 'moves', 'moved'] as const) all[key] += told[key];
   }
   return all;
 }

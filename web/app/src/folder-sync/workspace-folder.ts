@@ -17,6 +17,7 @@ import { isSent } from '../transfers/sent.ts';
 import { endUploads, upload, type UploadJob } from '../transfers/upload.ts';
 import { wait } from '../transfers/wait.ts';
 import { below, lastOf } from './engine.ts';
+import type { Head } from './history.ts';
 import type { Remote } from './plan.ts';
 import { isOwn } from './names.ts';
 import { Changed, RootGone, type Server, type Tree } from './ports.ts';
@@ -89,6 +90,18 @@ export class WorkspaceFolder implements Server {
       }
     }
     return folders;
+  }
+
+  async head(signal: AbortSignal): Promise<Head> {
+    signal.throwIfAborted();
+    const { head_seq: seq, head_hash: hash } = await this.client.workspace(this.place.workspace);
+    return { seq, hash };
+  }
+
+  async hashOf(seq: number, signal: AbortSignal): Promise<string> {
+    const params = { workspace: this.place.workspace, seq: `${seq}` };
+    const name = 'GET /workspaces/{workspace}/log/{seq}';
+    return (await this.client.call(name, { params, signal })).hash;
   }
 
   async has(path: string, remote: Remote, file: File, signal: AbortSignal): Promise<boolean> {

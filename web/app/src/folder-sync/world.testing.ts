@@ -1,17 +1,10 @@
 // A folder, a server and a memory of the browser, all three in memory, for tests: every call may be the last one, and meanwhile people
-// edit on both sides.
+// edit on both sides. The server and the memory are in model-server.testing.ts.
 
 import { folderOf } from './engine.ts';
-import type { Base, Local, Remote, Stat } from './plan.ts';
-import {
-  Changed,
-  Refused,
-  type Disk,
-  type Part,
-  type Rows,
-  type Server,
-  type Tree,
-} from './ports.ts';
+import type { Head } from './history.ts';
+import type { Base, Local, Stat } from './plan.ts';
+import { Changed, Refused, type Disk, type Part, type Tree } from './ports.ts';
 import { isSameStat } from './stats.ts';
 
 /** The page is gone. */
@@ -41,12 +34,30 @@ export class World {
   history: string[] = [];
   /** Which copies were marked, and beside which version of what. */
   marks: string[] = [];
+  /** The hash of each entry of the log of the server; no two are ever the same. */
+  log: string[] = [];
+  /** Where that was when all rows were written. */
+  head: Head | null = null;
   before: Happening = () => undefined;
   after: Happening = () => undefined;
   #nodes = 0;
+  #entries = 0;
 
   tick(): number {
     return (this.nowMs += 5_000);
+  }
+
+  /** The log has another entry. */
+  grow(): void {
+    this.log.push(`entry ${this.#entries++}`);
+  }
+
+  /** What a backup of the server has; called, the server is set back to it. */
+  backUp(): () => void {
+    const [there, log] = [new Map(this.there), [...this.log]];
+    return () => {
+      [this.there, this.log] = [new Map(there), [...log]];
+    };
   }
 
   /** Does what a call does, between what may happen before and after it. */
@@ -68,6 +79,7 @@ export class World {
     const node = old?.kind === entry.kind ? old.node : `n${this.#nodes++}`;
     const version = old?.kind === entry.kind ? old.version + 1 : 1;
     this.there.set(path, { ...entry, node, version, modifiedMs: this.tick() });
+    this.grow();
     if (entry.kind === 'file') this.history.push(entry.content);
   }
 
@@ -77,6 +89,7 @@ export class World {
     if (!found) return;
     this.there.delete(from);
     this.there.set(to, { ...found, version: found.version + 1 });
+    this.grow();
   }
 
   /** What a side shows, path by path. */
@@ -85,11 +98,11 @@ export class World {
   }
 }
 
-function isEmpty(side: Map<string, unknown>, folder: string): boolean {
+export function isEmpty(side: Map<string, unknown>, folder: string): boolean {
   return ![...side.keys()].some((path) => path.startsWith(`${folder}/`));
 }
 
-function stands(side: Map<string, Entry>, folder: string): boolean {
+export function stands(side: Map<string, Entry>, folder: string): boolean {
   return folder === '' || side.get(folder)?.kind === 'folder';
 }
 
@@ -180,109 +193,7 @@ export class ModelDisk implements Disk {
   }
 }
 
-export class ModelServer implements Server {
-  constructor(readonly world: World) {}
-
-  #remote(path: string): Remote {
-    const found = this.world.there.get(path);
-    if (!found) throw new Changed('there');
-    const { kind, node, version, content, modifiedMs } = found;
-    const etag = `${node}-${version}`;
-    return { kind, node, version, etag, size: content.length, modifiedMs };
-  }
-
-  #check(path: string, over: Remote | null): void {
-    if (over && this.#remote(path).etag !== over.etag) throw new Changed('there');
-    if (!over && this.world.there.has(path)) throw new Changed('there');
-    if (!stands(this.world.there, folderOf(path))) throw new Changed('there');
-  }
-
-  list(): Promise<Tree<Remote>> {
-    return this.world.call('list', () => ({
-      found: new Map([...this.world.there.keys()].map((path) => [path, this.#remote(path)])),
-      skipped: new Map(),
-    }));
-  }
-
-  async has(path: string, remote: Remote, file: File): Promise<boolean> {
-    const text = await file.text();
-    return this.world.call('has', () => {
-      this.#check(path, remote);
-      return this.world.there.get(path)?.content === text;
-    });
-  }
-
-  read(path: string, remote: Remote): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    return this.world.call('get', () => {
-      this.#check(path, remote);
-      const content = this.world.there.get(path)?.content ?? '';
-      return new Blob([content]).stream() as ReadableStream<Uint8Array<ArrayBuffer>>;
-    });
-  }
-
-  async put(path: string, file: File, over: Remote | null) {
-    const content = await file.text();
-    return this.world.call('put', () => {
-      this.#check(path, over);
-      this.world.putThere(path, { kind: 'file', content });
-      return { remote: this.#remote(path), sent: file.size };
-    });
-  }
-
-  mark(path: string, copy: Remote, original: Remote, base: number): Promise<Remote> {
-    return this.world.call('mark', () => {
-      this.#check(path, copy);
-      const found = this.world.there.get(path);
-      if (!found) throw new Changed('there');
-      this.world.there.set(path, { ...found, version: found.version + 1 });
-      this.world.marks.push(`${path} beside ${original.node}.${base}`);
-      return this.#remote(path);
-    });
-  }
-
-  makeFolder(path: string): Promise<Remote> {
-    return this.world.call('makeFolder there', () => {
-      this.#check(path, null);
-      this.world.putThere(path, { kind: 'folder', content: '' });
-      return this.#remote(path);
-    });
-  }
-
-  move(path: string, to: string, remote: Remote): Promise<Remote> {
-    return this.world.call('move there', () => {
-      this.#check(path, remote);
-      this.#check(to, null);
-      this.world.moveThere(path, to);
-      return this.#remote(to);
-    });
-  }
-
-  delete(path: string, remote: Remote): Promise<void> {
-    return this.world.call('delete', () => {
-      this.#check(path, remote);
-      if (!isEmpty(this.world.there, path)) throw new Changed('there');
-      this.world.there.delete(path);
-    });
-  }
-}
-
-export class ModelRows implements Rows {
-  constructor(readonly world: World) {}
-
-  all(): Promise<Map<string, Base>> {
-    return this.world.call('rows', () => new Map(this.world.rows));
-  }
-
-  set(path: string, row: Base): Promise<void> {
-    return this.world.call('set', () => void this.world.rows.set(path, row));
-  }
-
-  delete(path: string): Promise<void> {
-    return this.world.call('forget', () => void this.world.rows.delete(path));
-  }
-}
-
-function fileOf({ content, modifiedMs }: Entry): File {
+export function fileOf({ content, modifiedMs }: Entry): File {
   return new File([content], 'file', { lastModified: modifiedMs });
 }
 

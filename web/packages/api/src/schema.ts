@@ -91,6 +91,11 @@ export type Device = {
   "name": string;
 };
 
+export type EntryHash = {
+  "hash": string;
+  "seq": number;
+};
+
 export type FolderPage = {
   "next": string | null;
   "nodes": (Node)[];
@@ -497,6 +502,7 @@ export type WhoAmI = {
 };
 
 export type Workspace = {
+  "head_hash": string;
   "head_seq": number;
   "id": string;
   "mode": "plain" | "sealed";
@@ -648,6 +654,8 @@ export interface Operations {
   "GET /workspaces/{workspace}/log": { body: undefined; answer: Response };
   /** Put an encoded commit into the log, as devices do; once, however often it is sent. */
   "POST /workspaces/{workspace}/log": { body: BodyInit; answer: Response };
+  /** The hash of an entry, by which a server that was set back is known. */
+  "GET /workspaces/{workspace}/log/{seq}": { body: undefined; answer: EntryHash };
   /** Who may use a workspace; members are told of its owner and themselves. */
   "GET /workspaces/{workspace}/members": { body: undefined; answer: (Member)[] };
   /** Let an account into a workspace, or change what it may do. */

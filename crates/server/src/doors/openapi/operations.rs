@@ -146,6 +146,13 @@ pub(super) const ACCOUNTS: &[Operation] = &[
         &[(200, Bytes)],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/log/{seq}"),
+        ("getEntryHash", "The hash of an entry, by which a server that was set back is known"),
+        &[],
+        Nothing,
+        &[(200, Json("EntryHash"))],
+    ),
+    operation(
         ("post", "/workspaces/{workspace}/log"),
         (
             "commit",

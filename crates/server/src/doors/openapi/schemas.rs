@@ -21,6 +21,7 @@ pub(super) fn parameters() -> Value {
     json!({
         "device": in_path("device", &hex(32), "The id of a device"),
         "workspace": in_path("workspace", &text(), "The id of a workspace, or the name that you gave it"),
+        "seq": in_path("seq", &count(), "The number of an entry"),
         "pack": in_path("pack", &hex(64), "The id of a pack"),
         "key": in_path("key", &like("^(packs|pages)/[0-9a-f]{2}/[0-9a-f]{64}$"), "The key of an object; its slashes may be encoded or not"),
         "path": in_path("path", &text(), "A path; its slashes may be encoded or not"),
@@ -348,8 +349,10 @@ fn of_accounts() -> Value {
         "Renaming": object(json!({ "name": device_name() })),
         "Workspace": object(json!({
             "id": text(), "name": text(), "owner": text(), "role": { "enum": ["owner", "edit", "view"] },
-            "mode": { "enum": ["plain", "sealed"] }, "head_seq": number(), "used_bytes": number(),
+            "mode": { "enum": ["plain", "sealed"] }, "head_seq": number(), "head_hash": text(),
+            "used_bytes": number(),
         })),
+        "EntryHash": object(json!({ "seq": number(), "hash": text() })),
         "NewWorkspace": object(json!({ "name": { "type": "string", "minLength": 1, "maxLength": WORKSPACE_NAME_LENGTH_MAX } })),
         "Member": object(json!({
             "user": text(), "role": { "enum": ["owner", "edit", "view"] }, "added": or_null("integer"),

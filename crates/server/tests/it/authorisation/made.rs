@@ -136,6 +136,10 @@ impl Made {
             let fence = fence(owner, home.head(), &made.pack);
             commit_log::CommitLog::commit(&log, &fence).await.unwrap();
         }
+        if path.contains("{seq}") {
+            let entry = owner.commit(1, home.head());
+            commit_log::CommitLog::commit(&owner.log(home).await, &entry).await.unwrap();
+        }
         if path.starts_with("/dav") || FILES.iter().any(|part| path.contains(part)) {
             [made.node, made.other] = make_files(scene).await;
         }
@@ -196,6 +200,7 @@ impl Made {
         };
         let folder = if *method == Method::PUT { "folders/new" } else { "folders/folder" };
         path.replace("{device}", &scene.victim.to_string())
+            .replace("{seq}", "1")
             .replace("{token}", &scene.token.to_string())
             .replace("{user}", user)
             .replace("{subject}", &scene.caller_name)

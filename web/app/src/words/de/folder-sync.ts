@@ -62,6 +62,8 @@ export const folderSync: typeof english = {
   sent: (sent, all) => `${sent} übertragen für ${all}`,
   deleted: (here, there) => `${here} hier entfernt, ${there} dort gelöscht`,
   moved: (count: number) => `${count} verschoben`,
+  setBack:
+    'Der Server wurde auf einen älteren Stand zurückgesetzt. Alles wurde neu verglichen: Wo sich beide Seiten unterscheiden, bleibt beides.',
   copies,
   problems: (count) => `${count} nicht abgeglichen`,
   reasons: {

@@ -60,6 +60,8 @@ export const folderSync = {
   sent: (sent: string, all: string) => `${sent} on the wire for ${all}`,
   deleted: (here: number, there: number) => `${here} removed here, ${there} deleted there`,
   moved: (count: number) => `${count} moved`,
+  setBack:
+    'The server was set back to an older state. All was compared anew: where the two sides differ, both are kept.',
   copies,
   problems: (count: number) => `${count} not synced`,
   reasons: {
