@@ -9,7 +9,7 @@ use std::slice;
 use std::sync::Arc;
 
 use content::ContentError;
-use content::changing::{self, FileBase, FilePut, Move};
+use content::changing::{self, FilePut, Move};
 use content::conflicts::{Decided, take_back};
 use content::packing::{Kept, SAMPLE_LENGTH};
 use content::writing::{FileWriting, PacksMark, Written};
@@ -334,9 +334,10 @@ impl SealedWorkspace {
         self.begin_changes(changes, seen)
     }
 
-    /// Begins to put a file of `size` bytes: over the file of that name in the version that somebody has seen, or where none is there. Where
-    /// `node` says which file that is, it becomes that version's next one and is kept beside nothing. The order of calls then: samples,
-    /// parts, pieces and packs, [`endPut`](Self::end_put) and packs, and as with every deed [`propose`](Self::propose).
+    /// Begins to put a file of `size` bytes: over the file of that name in the version that somebody has seen, `NODE.VERSION`, or where none
+    /// is there. Where somebody changes that at the same moment it is kept beside it, if it is to be; a file where none is always is. The
+    /// order of calls then: samples, parts, pieces and packs, [`endPut`](Self::end_put) and packs, and as with every deed
+    /// [`propose`](Self::propose).
     ///
     /// # Errors
     /// `name`, `no_such`, `mounted`; `taken` and `changed` where something else is there.
@@ -344,25 +345,22 @@ impl SealedWorkspace {
         &mut self,
         folder: &str,
         name: &str,
-        over: Option<f64>,
-        node: Option<String>,
+        over: Option<String>,
+        is_beside: bool,
         size: f64,
         modified_ms: f64,
     ) -> Result<u32, Failure> {
         let place = (self.folder(folder)?, changing::name_of(name)?);
         let id = NodeId::from_bytes(random_bytes(&*self.random));
-        let node = node.as_deref().map(node_of).transpose()?;
-        let label = node.is_none().then(|| format!("conflict {}", self.device_name));
+        let over = over.as_deref().map(seen_version_of).transpose()?;
+        let is_beside = is_beside || over.is_none();
+        let label = is_beside.then(|| format!("conflict {}", self.device_name));
         let put = FilePut::new(self.replay.tree(), place, (id, time_of(modified_ms)), label)?;
-        let is_other = |base: &FileBase| node.is_some_and(|node| node != base.node);
-        if put.over.as_ref().is_some_and(is_other) {
-            return Err(Failure::of("changed", "it is not the file that somebody has seen"));
-        }
-        match (put.over.as_ref().map(|base| base.version), over) {
+        match (put.over.as_ref().map(|base| (base.node, base.version)), over) {
             (Some(_), None) => {
                 return Err(Failure::of("taken", "there is a file of that name already"));
             }
-            (there, Some(seen)) if there != Some(seen as u64) => {
+            (there, Some(seen)) if there != Some(seen) => {
                 return Err(Failure::of("changed", "the file is not as somebody has seen it"));
             }
             _ => {}
@@ -742,6 +740,14 @@ fn pack_of((id, bytes): (model::PackId, Vec<u8>)) -> SealedPack {
 
 pub(crate) fn node_of(text: &str) -> Result<NodeId, Failure> {
     text.parse().map_err(|_| Failure::of("no_such", "there is no such node"))
+}
+
+/// Reads which version of which node somebody has seen, `NODE.VERSION`.
+fn seen_version_of(text: &str) -> Result<(NodeId, u64), Failure> {
+    let (node, version) = text.split_once('.').unwrap_or_default();
+    let version =
+        version.parse().map_err(|_| Failure::of("no_such", "there is no such version"))?;
+    Ok((node_of(node)?, version))
 }
 
 /// Reads a time of JavaScript, in milliseconds since 1970.

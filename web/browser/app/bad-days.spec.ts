@@ -3,7 +3,14 @@
 // What is asserted each time: no byte is lost, none is mixed with another version, and none is sent twice that the server has.
 
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page, Request, Route } from '@playwright/test';
@@ -192,6 +199,42 @@ test('a file that changes while it is sent never arrives half old and half new, 
   await picker(page).setInputFiles(path);
   await expect(row(page, 'moving.bin')).toBeVisible();
   expect(sum(await content('moving.bin'))).toBe(sum(readFileSync(path)));
+});
+
+test('a file that is saved behind its only piece is not put half old and half new', async ({
+  page,
+}) => {
+  const { path } = fileOf('behind.bin', PIECE / 2);
+  await openWorkspace(page, server, 'ada', 'Box');
+  let isSaved = false;
+  await page.route('**/uploads/*', async (route) => {
+    if (isSaved || route.request().method() !== 'PATCH') return route.continue();
+    isSaved = true;
+    const response = await route.fetch();
+    appendFileSync(path, 'saved meanwhile');
+    await route.fulfill({ response });
+  });
+  await picker(page).setInputFiles(path);
+  await expect(tray(page)).toContainText('has changed');
+  expect([isSaved, await ada.node(workspace, 'behind.bin')]).toEqual([true, null]);
+});
+
+test('folders that cannot be made while the server is away are made when it is back', async ({
+  page,
+}) => {
+  const box = join(folder, 'many');
+  mkdirSync(join(box, 'in here'), { recursive: true });
+  for (let at = 0; at < 8; at++) writeFileSync(join(box, 'in here', `${at}.txt`), `${at}`);
+  await openWorkspace(page, server, 'ada', 'Box');
+  let refused = 0;
+  await page.route('**/folders/many*', (route) => {
+    const isMaking = route.request().method() === 'PUT';
+    return isMaking && refused++ < 2 ? route.abort('connectionreset') : route.continue();
+  });
+  await page.locator('main input[type=file][webkitdirectory]').setInputFiles(box);
+  await expect(tray(page)).toContainText('8 of 8 files', { timeout: 30_000 });
+  expect(refused).toBeGreaterThan(2);
+  expect((await content('many/in%20here/7.txt')).toString()).toBe('7');
 });
 
 test('a file that changes while what has changed in it is looked for is not put, and this is said', async ({

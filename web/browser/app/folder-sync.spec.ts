@@ -18,7 +18,7 @@ import { expectAccessible } from '../axe.ts';
 import { card, edit, keepInSync, look, makeBox, textOf } from '../picked.ts';
 import { press } from '../hands.ts';
 import { RealServer } from '../server.ts';
-import { inEveryLook, openWorkspace, signIn } from '../steps.ts';
+import { inEveryLook, openWorkspace } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
 let server: RealServer;
@@ -319,28 +319,6 @@ test('what cannot be synced is named, and a folder of a device, or one that is k
   await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
   await expect(page.getByRole('alert')).toContainText('A program of Syncline keeps this folder');
   expect(await there('after.txt')).toBe('after');
-});
-
-test('a second tab waits for the first, and goes on when that is closed', async ({
-  page,
-  context,
-}) => {
-  await begin(page);
-  const other = await context.newPage();
-  await signIn(other, server, 'ada');
-  await expect(other.getByRole('link', { name })).toBeVisible();
-  await other.goto(`${server.url}/#/sync`);
-  await expect(card(other)).toContainText('Another tab keeps it in sync');
-  await page.goto('about:blank');
-  await expect(card(other)).toContainText('In sync, watching');
-  await put('plan.txt', 'for the second tab');
-  await expect.poll(async () => (await look(other))['plan.txt']).toBe('for the second tab');
-  // What a tab forgets, another one does not bring back.
-  await page.goto(`${server.url}/#/sync`);
-  await card(page).getByRole('button', { name: 'Stop syncing' }).click();
-  await expect(card(other)).toContainText('Paused');
-  await page.reload();
-  await expect(page.getByText('No folder is kept in sync')).toBeVisible();
 });
 
 test('where the browser gives no handles, a folder is dropped again, and only what has changed is sent', async ({

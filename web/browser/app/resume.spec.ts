@@ -1,7 +1,15 @@
 // Transfers that are paused, and uploads that outlive their page.
 
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page, Request } from '@playwright/test';
@@ -109,6 +117,49 @@ test('after the page was loaded anew an upload waits for its file, and goes on w
   await page.reload();
   await expect(row(page, 'again.bin')).toBeVisible();
   await expect(tray(page)).toHaveCount(0);
+});
+
+test('another content of the same length and time does not go on where the one before was', async ({
+  page,
+}) => {
+  const { path } = fileOf('image.bin', 2 * PIECE + 7);
+  const { mtime } = statSync(path);
+  await openWorkspace(page, server, 'ada', 'Box');
+  const gate = await holdAfter(page, 1);
+  await picker(page).setInputFiles(path);
+  await expect(tray(page)).toContainText('49 %');
+  await page.reload();
+  await expect(tray(page)).toContainText('1 file was not finished.');
+  // As an image of a disk that was mounted, or what was built once more.
+  const { bytes } = fileOf('image.bin', 2 * PIECE + 7);
+  utimesSync(path, mtime, mtime);
+  gate.left = 99;
+  await tray(page).locator('input[type=file]').first().setInputFiles(path);
+  await expect(row(page, 'image.bin')).toBeVisible();
+  expect(gate.offsets).toEqual([0, 0, PIECE, 2 * PIECE]);
+  expect(sum(await content('image.bin'))).toBe(sum(bytes));
+});
+
+test('who signs out in one tab forgets nothing that another one is sending', async ({
+  page,
+  context,
+}) => {
+  const { path, bytes } = fileOf('tabs.bin', 2 * PIECE + 7);
+  await openWorkspace(page, server, 'ada', 'Box');
+  const gate = await holdAfter(page, 1);
+  await picker(page).setInputFiles(path);
+  await expect(tray(page)).toContainText('49 %');
+  const other = await context.newPage();
+  await openWorkspace(other, server, 'ada', 'Box');
+  await other.getByRole('button', { name: 'Sign out' }).click();
+  await expect(other.getByRole('button', { name: 'Sign in' })).toBeVisible();
+  await page.reload();
+  await expect(tray(page)).toContainText('1 file was not finished.');
+  gate.left = 99;
+  await tray(page).locator('input[type=file]').first().setInputFiles(path);
+  await expect(row(page, 'tabs.bin')).toBeVisible();
+  expect(gate.offsets).toEqual([0, PIECE, 2 * PIECE]);
+  expect(sum(await content('tabs.bin'))).toBe(sum(bytes));
 });
 
 test('after the page was loaded anew a new version of which much has changed goes on where the server has it', async ({

@@ -119,14 +119,40 @@ test('a quota that is full is said, nothing is half there, and when there is roo
 }) => {
   const { path, bytes } = fileOf('roomy.bin', 9 * MIB);
   await open(page);
+  const tiny = { name: 'tiny.txt', mimeType: 'text/plain', buffer: Buffer.from('tiny') };
+  await picker(page).setInputFiles([tiny]);
+  await expect(lines(page)).toContainText('Done');
   server.limit('ada', '1MiB');
   await picker(page).setInputFiles(path);
   await expect(lines(page).getByRole('alert')).toContainText('no room left');
   expect(onDevice('roomy.bin')).toBeNull();
+  // What is over is cleared; what has failed stays.
+  await lines(page).getByRole('button', { name: 'Clear what is over' }).click();
+  await expect(lines(page).getByRole('listitem')).toHaveCount(1);
+  await expect(lines(page).getByRole('button', { name: 'Clear what is over' })).toHaveCount(0);
   server.limit('ada', 'none');
   await lines(page).getByRole('button', { name: 'Try again' }).click();
   await expect(lines(page)).toContainText('Done', { timeout: 30_000 });
   expect(onDevice('roomy.bin')?.equals(bytes)).toBe(true);
+});
+
+test('where the log cannot be read after a commit that stands, the file is done, and no clash with itself', async ({
+  page,
+}) => {
+  const { path, bytes } = fileOf('stands.bin', MIB);
+  await open(page);
+  let isCommitted = false;
+  let refused = 0;
+  await page.route('**/log*', async (route) => {
+    if (route.request().method() === 'POST') isCommitted = true;
+    else if (isCommitted && refused++ === 0) return route.abort('connectionreset');
+    await route.continue();
+  });
+  await picker(page).setInputFiles(path);
+  await expect(lines(page)).toContainText('Done', { timeout: 30_000 });
+  expect([isCommitted, refused > 0]).toEqual([true, true]);
+  await expect(row(page, 'stands')).toHaveCount(1);
+  expect(onDevice('stands.bin')?.equals(bytes)).toBe(true);
 });
 
 test('a file that changes while it is sent never arrives half old and half new, and this is said', async ({

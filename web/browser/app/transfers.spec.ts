@@ -81,6 +81,29 @@ test('a file of the same name replaces nothing before somebody says so', async (
   expect((await ada.versions(workspace, 'plan.txt')).versions).toHaveLength(2);
 });
 
+test('who decides otherwise while a name is looked for is heard', async ({ page }) => {
+  await ada.putFile(workspace, 'kept.txt', new Blob(['old']));
+  await openBox(page);
+  let release: (() => void) | undefined;
+  await page.route('**/nodes/kept*', async (route) => {
+    await new Promise<void>((resolve) => (release = resolve));
+    await route.continue();
+  });
+  await picker(page).setInputFiles([file('kept.txt', Buffer.from('mine'))]);
+  await page.getByRole('button', { name: 'Keep both' }).click();
+  await expect.poll(() => release).toBeDefined();
+  await page.getByRole('button', { name: 'Skip' }).click();
+  await expect(tray(page)).toContainText('Cancelled');
+  const answered = page.waitForResponse('**/nodes/kept*');
+  release?.();
+  await answered;
+  await picker(page).setInputFiles([file('next.txt', Buffer.from('next'))]);
+  await expect(row(page, 'next.txt')).toBeVisible();
+  await expect(tray(page)).toContainText('Cancelled');
+  expect(await ada.node(workspace, 'kept%20(2).txt')).toBeNull();
+  expect((await content('kept.txt')).toString()).toBe('old');
+});
+
 test('a folder that is chosen arrives with its folders', async ({ page }) => {
   const folder = join(mkdtempSync(join(tmpdir(), 'syncline-web-')), 'trip');
   mkdirSync(join(folder, 'day 1'), { recursive: true });

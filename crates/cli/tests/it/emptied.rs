@@ -44,13 +44,13 @@ fn assert_whole(several: &Several, number: usize, lost: usize) {
 
 /// Waits until nothing is missing any more in any store. Each look takes the folder from the watch for a moment, which must get
 /// to something in between.
+#[expect(clippy::print_stdout, reason = "a test that fails says what it saw last")]
 fn wait_until_whole(several: &Several) {
     let mut last = Value::Null;
     wait_until("a store that has everything again", || {
         std::thread::sleep(Duration::from_millis(500));
         let found = several.other.run(&["check", "--json"]).json();
         if found != last {
-            // Said where it does not come about.
             println!("{found}");
             last = found.clone();
         }

@@ -53,7 +53,7 @@ fn file_goes_over_the_one_that_was_seen_and_neither_over_another_of_its_name_nor
     scene.put(&mut page, "plan.txt", b"first");
     let seen = found(&page, "plan.txt").node.id;
     let put = |page: &mut SealedWorkspace, node: &str| {
-        page.put(ROOT, "plan.txt", Some(1.0), Some(node.to_owned()), 4.0, NOW)
+        page.put(ROOT, "plan.txt", Some(format!("{node}.1")), false, 4.0, NOW)
     };
     let deed = put(&mut page, &seen).unwrap();
     scene.pack(&mut page, deed, b"ours", None);
@@ -79,7 +79,8 @@ fn version_of_what_is_put_is_told_as_it_was_then_whatever_others_make_of_it() {
     assert_eq!((done.version, done.is_partial), (Some(1.0), false));
     assert_eq!(scene.put(&mut page, "plan.txt", b"second").version, Some(2.0));
     // It stands in the log, and before the page reads that the other one has changed it.
-    let deed = page.put(ROOT, "plan.txt", Some(2.0), done.node, 5.0, NOW).unwrap();
+    let seen = done.node.map(|node| format!("{node}.2"));
+    let deed = page.put(ROOT, "plan.txt", seen, false, 5.0, NOW).unwrap();
     scene.pack(&mut page, deed, b"third", None);
     scene.send(&mut page, deed);
     scene.catch_up(&mut other).unwrap();

@@ -119,7 +119,7 @@ fn members_open_with_their_identity_and_do_what_the_owner_has_signed() {
     assert_eq!(code(viewing.make_folder(ROOT, "folder")), "read_only");
     assert_eq!(code(viewing.relocate(&file, ROOT, "other")), "read_only");
     assert_eq!(code(viewing.remove(vec![file], &[1.0])), "read_only");
-    assert_eq!(code(viewing.put(ROOT, "file", None, None, 1.0, NOW)), "read_only");
+    assert_eq!(code(viewing.put(ROOT, "file", None, true, 1.0, NOW)), "read_only");
     assert_eq!(code(scene.page(9).renew(&envelope)), "not_sealed");
 }
 
@@ -176,7 +176,7 @@ fn a_file_whose_packs_were_sealed_before_newer_keys_came_is_written_again_with_t
     scene.catch_up(&mut shut_out).unwrap();
     // They come before a commit is proposed, and while the file is packed.
     let packed = scene.begin_put(&mut page, "packed", b"for those who stay");
-    let begun = page.put(ROOT, "begun", None, None, 18.0, NOW).unwrap();
+    let begun = page.put(ROOT, "begun", None, true, 18.0, NOW).unwrap();
     rotate(&mut scene);
     let_in(&mut scene, 61, Some(&list), vec![bob.member(MemberRole::Edit)]);
     assert_eq!(code(scene.catch_up(&mut page)), "unknown_epoch");

@@ -13,6 +13,7 @@ use model::{
 };
 use zeroize::Zeroizing;
 
+use self::sketches::seen_of;
 use super::*;
 use crate::seeded::Seeded;
 
@@ -120,8 +121,8 @@ impl Scene {
         stored: Option<(&str, Vec<String>, &[f64])>,
     ) -> u32 {
         let nodes = page.list(ROOT).unwrap();
-        let over = nodes.iter().find(|node| node.name == name).map(|node| node.version);
-        let deed = page.put(ROOT, name, over, None, bytes.len() as f64, NOW).unwrap();
+        let over = nodes.iter().find(|node| node.name == name).map(seen_of);
+        let deed = page.put(ROOT, name, over, true, bytes.len() as f64, NOW).unwrap();
         self.pack(page, deed, bytes, stored);
         deed
     }
@@ -327,8 +328,7 @@ fn what_a_device_has_changed_at_the_same_moment_is_kept_and_the_page_writes_besi
         ("plan.txt".to_owned(), Some(Vec::new())),
     ];
     assert_eq!(scene.seen_by_device(), expected);
-    let beside = &page.list(ROOT).unwrap()[0];
-    assert!(beside.is_conflict);
+    assert!(page.list(ROOT).unwrap()[0].is_conflict);
 }
 
 #[test]
@@ -348,9 +348,15 @@ fn names_places_and_versions_are_changed_and_a_deletion_is_taken_back() {
     assert_eq!(code(page.make_folder(ROOT, "new")), "taken");
     assert_eq!(code(page.make_folder(ROOT, ".syncline")), "name");
     assert_eq!(code(page.make_folder(&file, "x")), "no_such");
-    assert_eq!(code(page.put(&folder, "moved", None, None, 1.0, NOW)), "taken");
-    assert_eq!(code(page.put(&folder, "moved", Some(1.0), None, 1.0, NOW)), "changed");
-    assert_eq!(code(page.put(&folder, "other", Some(1.0), None, 1.0, NOW)), "changed");
+    let mut put =
+        |name: &str, over: Option<String>| code(page.put(&folder, name, over, true, 1.0, NOW));
+    assert_eq!(put("moved", None), "taken");
+    assert_eq!(put("moved", Some(format!("{file}.1"))), "changed");
+    assert_eq!(put("moved", Some(format!("{folder}.2"))), "changed");
+    assert_eq!(put("other", Some(format!("{file}.2"))), "changed");
+    for wrong in ["", "2", "x.2", &format!("{file}."), &format!("{file}.-2")] {
+        assert_eq!(put("moved", Some(wrong.to_owned())), "no_such", "{wrong}");
+    }
     assert_eq!(code(page.remove(vec![folder.clone()], &[1.0])), "changed");
     let removed = page.remove(vec![folder.clone()], &[2.0]).unwrap();
     assert!(scene.act(&mut page, removed).unwrap().is_over);
@@ -484,7 +490,7 @@ fn a_page_writes_nothing_where_it_must_not() {
     assert_eq!(scene.catch_up(&mut page).err().unwrap().code, "not_next");
     assert_eq!(page.propose(deed, NOW).err().unwrap().code, "not_next");
     assert_eq!(page.make_folder(ROOT, "other").err().unwrap().code, "not_next");
-    assert_eq!(page.put(ROOT, "other", None, None, 1.0, NOW).err().unwrap().code, "not_next");
+    assert_eq!(page.put(ROOT, "other", None, true, 1.0, NOW).err().unwrap().code, "not_next");
     scene.log = honest;
     assert_eq!(scene.catch_up(&mut page).unwrap(), 0);
     assert_eq!(page.propose(deed, NOW).err().unwrap().code, "not_next", "what was wrong stays so");

@@ -123,7 +123,11 @@ function diskOf(canMove: boolean) {
   const root = new MemoryFolder(canMove);
   const disk = new DirectoryDisk(root as unknown as FileSystemDirectoryHandle, () => 0);
   const receive = () =>
-    disk.receive(new Blob(['theirs']).stream() as ReadableStream<Uint8Array<ArrayBuffer>>, signal);
+    disk.receive(
+      'f',
+      new Blob(['theirs']).stream() as ReadableStream<Uint8Array<ArrayBuffer>>,
+      signal,
+    );
   return { root, disk, receive };
 }
 
@@ -231,7 +235,7 @@ test('where what comes cannot be written aside at all, it is not left unread: it
   const content = new ReadableStream<Uint8Array<ArrayBuffer>>({
     cancel: () => void (isCancelled = true),
   });
-  await expect(disk.receive(content, signal)).rejects.toThrow('another kind');
+  await expect(disk.receive('f', content, signal)).rejects.toThrow('another kind');
   expect(isCancelled).toBe(true);
 });
 
@@ -261,6 +265,7 @@ test('what somebody saves under a name while a file comes there stays, and what 
 test('where a file cannot be copied to its place, nothing is left there that would be taken for one', async () => {
   const { root, disk } = diskOf(false);
   const part = await disk.receive(
+    'f',
     new ReadableStream<Uint8Array<ArrayBuffer>>({ start: (stream) => stream.close() }),
     signal,
   );
@@ -272,4 +277,18 @@ test('where a file cannot be copied to its place, nothing is left there that wou
   };
   await expect(disk.place(broken, 'new', null)).rejects.toThrow('full');
   expect(root.children.has('new')).toBe(false);
+});
+
+test('what comes has the ending of its place, so that it is not looked at for harm when it is put there', async () => {
+  const { disk } = diskOf(true);
+  const content = () => new Blob(['theirs']).stream() as ReadableStream<Uint8Array<ArrayBuffer>>;
+  for (const [name, ending] of [
+    ['a.tar.gz', '.gz'],
+    ['README', ''],
+    ['.profile', ''],
+  ] as const) {
+    const part = await disk.receive(name, content(), signal);
+    expect(part.file.name).toMatch(new RegExp(`^part-[a-z0-9]+${ending}$`));
+    await part.drop();
+  }
 });

@@ -1,6 +1,7 @@
 // A folder that somebody has picked. The browser writes a file aside and puts it in its place whole; where it can move files, what is
 // replaced or removed is moved into the trash first, and looked at there: whatever was written to it up to that moment is seen.
 
+import { endingAt } from '../files/names.ts';
 import { folderOf, lastOf } from './engine.ts';
 import { isMismatch, isMissing, move, statOf } from './entries.ts';
 import { TRASH } from './names.ts';
@@ -97,11 +98,12 @@ export class DirectoryDisk implements Disk {
   }
 
   async receive(
+    name: string,
     content: ReadableStream<Uint8Array<ArrayBuffer>>,
     signal: AbortSignal,
   ): Promise<Part> {
     try {
-      return await this.#receive(content, signal);
+      return await this.#receive(name.slice(endingAt(name)), content, signal);
     } catch (error) {
       // What nobody reads holds its connection, and a browser has few.
       await content.cancel().catch(() => undefined);
@@ -109,12 +111,18 @@ export class DirectoryDisk implements Disk {
     }
   }
 
+  /**
+   * It has the ending of its place: browsers look for harm in what gets another one, which takes long, and after that they put it over whatever
+   * has come there meanwhile.
+   */
   async #receive(
+    ending: string,
     content: ReadableStream<Uint8Array<ArrayBuffer>>,
     signal: AbortSignal,
   ): Promise<Part> {
     const trash = await this.#trash();
-    const name = `${PART}${crypto.getRandomValues(new BigUint64Array(1))[0]?.toString(36)}`;
+    const id = crypto.getRandomValues(new BigUint64Array(1))[0]?.toString(36);
+    const name = `${PART}${id}${ending}`;
     const drop = () => trash.removeEntry(name);
     const handle = await trash.getFileHandle(name, { create: true });
     try {

@@ -259,6 +259,53 @@ test('whatever both sides do, and wherever it is cut off, nothing is lost and bo
   expect(all.moved).toBeGreaterThan(20);
 }, 120_000);
 
+test('a file that was replaced by another one of its length and time is not lost to a new version', async () => {
+  const world = await worldOf({ a: 'one' }, { a: 'one' }, { a: 'one' });
+  const found = world.here.get('a');
+  world.tick();
+  await engineOf(world).round({ signal });
+  if (found) world.here.set('a', { ...found, content: 'two' });
+  world.putThere('a', file('three'));
+  await settle(world);
+  expect(Object.values(shown(world.here)).sort()).toEqual(['three', 'two']);
+  expect(shown(world.there)).toEqual(shown(world.here));
+});
+
+test('another disk in the place of the folder deletes nothing before somebody has said so', async () => {
+  const both = { a: 'one', b: 'two', c: 'three' };
+  const world = await worldOf(both, both, both);
+  world.here.clear();
+  world.putHere('c', file('of another disk'));
+  const engine = engineOf(world);
+  expect((await engine.round({ signal })).asks).toEqual({ absent: 2, all: 3 });
+  expect(shown(world.there)).toEqual(both);
+  // By the time that it is answered even that is gone.
+  world.here.clear();
+  expect((await engine.round({ signal, confirmed: 2 })).asks).toEqual({ absent: 3, all: 3 });
+  expect(shown(world.there)).toEqual(both);
+  expect(await engine.round({ signal, confirmed: 3 })).toMatchObject({ deletedThere: 3 });
+});
+
+test('two copies that are kept at once and would have the same name both stay', async () => {
+  const names = { 'x.txt': '1', 'x (conflict laptop).txt': '2' };
+  const [here, there] = [
+    { 'x.txt': 'a', 'x (conflict laptop).txt': 'b' },
+    { 'x.txt': 'long 1', 'x (conflict laptop).txt': 'long 2' },
+  ];
+  const world = await worldOf(names, here, there);
+  const engine = engineOf(world);
+  // As a system that puts one file over another, some time after it was looked whether that is there.
+  engine.ports.disk.move = async (path, to) => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const found = world.here.get(path);
+    world.here.delete(path);
+    if (found) world.here.set(to, found);
+  };
+  await engine.round({ signal });
+  const texts = Object.values(shown(world.here));
+  expect(texts.toSorted()).toEqual(['a', 'b', 'long 1', 'long 2']);
+});
+
 test('a file that is back when its deletion is to go to the server is not deleted there', async () => {
   const both = { gone: 'one', other: 'one' };
   const world = await worldOf(both, { other: 'two' }, both);
@@ -266,7 +313,7 @@ test('a file that is back when its deletion is to go to the server is not delete
   world.before = (name) => {
     if (name === 'put') world.here.set('gone', { ...file('back'), modifiedMs: world.tick() });
   };
-  const report = await engineOf(world).round({ signal, isConfirmed: true });
+  const report = await engineOf(world).round({ signal, confirmed: Infinity });
   expect(report).toMatchObject({ up: 1, deletedThere: 0, isStale: true, changed: ['gone'] });
   world.before = () => undefined;
   await settle(world);
@@ -282,7 +329,7 @@ test('what has another name in large and small letters is not taken for a file t
   // To the system both are one.
   const same = (path: string) => (one: string) => one.toLowerCase() === path.toLowerCase();
   disk.file = (path) => find([...world.here.keys()].find(same(path)) ?? path);
-  const report = await engine.round({ signal, isConfirmed: true });
+  const report = await engine.round({ signal, confirmed: Infinity });
   expect(report).toMatchObject({ up: 1, deletedThere: 1, isStale: false });
   expect(shown(world.there)).toEqual({ 'a.txt': 'two' });
 });

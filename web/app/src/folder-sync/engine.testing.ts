@@ -29,7 +29,7 @@ export async function settle(world: World, serverOf?: ServerOf): Promise<Report>
   for (let round = 0; round < 20; round++) {
     const engine = engineOf(world, serverOf?.(world));
     const before = JSON.stringify([...world.here, ...world.there]);
-    const report = await engine.round({ signal, isConfirmed: true });
+    const report = await engine.round({ signal, confirmed: Infinity });
     const isQuiet = before === JSON.stringify([...world.here, ...world.there]);
     if (isQuiet && !report.isStale) return report;
   }

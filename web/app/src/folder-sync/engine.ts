@@ -7,7 +7,15 @@ import { heedHistory, noteHistory } from './history.ts';
 import { doubtfulIn, leavesOut, lookUntilSure, missingIn, type Looked } from './looks.ts';
 import { candidatesHere, movedThere, Moves } from './moves.ts';
 import { isCopy } from './names.ts';
-import { decide, isMassDeletion, isRemoval, type Base, type Local, type Remote } from './plan.ts';
+import {
+  decide,
+  hasNothingOf,
+  isMassDeletion,
+  isRemoval,
+  type Base,
+  type Local,
+  type Remote,
+} from './plan.ts';
 import { Changed, Refused, type Ports, type Reason, type Tree } from './ports.ts';
 import { emptyReport, hasChanged, type Report } from './report.ts';
 import { Steps } from './steps.ts';
@@ -40,8 +48,8 @@ export interface Trees {
 
 export interface RoundOptions {
   signal: AbortSignal;
-  /** Whether somebody has said that what is absent shall go. */
-  isConfirmed?: boolean;
+  /** How many that are absent somebody has said may go. */
+  confirmed?: number;
   onProgress?: (report: Report) => void;
 }
 
@@ -103,8 +111,10 @@ export class Engine {
       // What was moved is not absent.
       await round.move();
       const absent = [...rows.keys()].filter((path) => !local.has(path) && !isLeftOut(path));
-      const isEmpty = local.size === 0 && skippedHere.size === 0;
-      const isAsked = isMassDeletion(absent.length, rows.size, isEmpty) && !options.isConfirmed;
+      const isOther = hasNothingOf(local, rows);
+      const isMass = isMassDeletion(absent.length, rows.size, isOther);
+      // More may be absent by now than somebody was asked about.
+      const isAsked = isMass && absent.length > (options.confirmed ?? 0);
       if (isAsked) report.asks = { absent: absent.length, all: rows.size };
       else await round.run();
       const isToNote = !isListed || hasChanged(report);

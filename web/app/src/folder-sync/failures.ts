@@ -1,7 +1,8 @@
 // What a failure means for a round, and for the folder.
 
 import { NoConnection, ProblemError } from '@syncline/api';
-import { FileChanged, NameClash } from '../transfers/upload.ts';
+import { FileChanged } from '../transfers/as-chosen.ts';
+import { NameClash } from '../transfers/upload.ts';
 import { codeOf } from '../words/problem.ts';
 import { Changed, Locked, RootGone } from './ports.ts';
 import type { State } from './states.ts';
@@ -55,10 +56,13 @@ export function isOutdated(error: unknown): boolean {
 export function stateAfter(error: unknown): State {
   if (error instanceof RootGone) return error.side === 'here' ? 'gone-here' : 'gone-there';
   if (error instanceof DOMException && error.name === 'NotAllowedError') return 'permission';
+  // Something has gone while it was listed: it is listed again.
+  if (error instanceof Changed) return 'working';
   return error instanceof NoConnection ? 'offline' : 'failed';
 }
 
 /** Whether a round is tried again by itself. */
 export function isPassing(error: unknown): boolean {
-  return error instanceof NoConnection || (error instanceof ProblemError && error.isPassing);
+  const isPassing = error instanceof NoConnection || error instanceof Changed;
+  return isPassing || (error instanceof ProblemError && error.isPassing);
 }

@@ -1,10 +1,9 @@
 // A folder that is kept in sync while the page is open: when it is looked at, and how that goes.
 
 import { listen, type SynclineClient } from '@syncline/api';
-import { loadCore } from '../core.ts';
 import { unlocked } from '../sealed/unlocked.svelte.ts';
 import { wait } from '../transfers/wait.ts';
-import { digestOf } from '../transfers/content.ts';
+import { digest } from '../transfers/digest.ts';
 import { DirectoryDisk } from './disk.ts';
 import { Engine, type Outlook } from './engine.ts';
 import { isPassing, stateAfter } from './failures.ts';
@@ -41,7 +40,7 @@ export class FolderSync {
   readonly #engine: Engine;
   readonly #restless = new Restless(STALE_MAX);
   #stop = new AbortController();
-  #answer: { isConfirmed: boolean; isRestoring: boolean } | null = null;
+  #answer: { confirmed: number; isRestoring: boolean } | null = null;
   #seq = 0;
   #hasNews = false;
   /** Whether somebody has said that the first round may begin. */
@@ -60,7 +59,7 @@ export class FolderSync {
       disk: new DirectoryDisk(handle),
       server: serverOf(client, pair, () => this.#isWanted),
       rows: new StoredRows(pair.id),
-      digest: async (file, signal) => digestOf(await loadCore(), file, signal),
+      digest,
       now: Date.now,
       label: labelOf(pair.device),
     });
@@ -117,15 +116,15 @@ export class FolderSync {
 
   /** Begins after the outlook, or says that what is absent may go. */
   confirm(): void {
-    this.#reply({ isConfirmed: true, isRestoring: false });
+    this.#reply({ confirmed: this.report.asks?.absent ?? 0, isRestoring: false });
   }
 
   /** What is absent comes back from the server. */
   bringBack(): void {
-    this.#reply({ isConfirmed: false, isRestoring: true });
+    this.#reply({ confirmed: 0, isRestoring: true });
   }
 
-  #reply(answer: { isConfirmed: boolean; isRestoring: boolean }): void {
+  #reply(answer: { confirmed: number; isRestoring: boolean }): void {
     this.#answer = answer;
     this.#isWanted = true;
     this.#ring();
@@ -180,6 +179,8 @@ export class FolderSync {
       this.state = 'permission';
       return;
     }
+    // Another tab may have kept it meanwhile: what was listed here is older than the merge base.
+    this.#engine.forgetRemote();
     // What an earlier page had on its way; a folder that is gone says so in the round.
     await new DirectoryDisk(this.handle).clear().catch(() => undefined);
     const hear = () => this.#wake();
@@ -267,8 +268,8 @@ export class FolderSync {
       this.state = 'working';
       this.report = { ...report };
     };
-    const isConfirmed = answer?.isConfirmed ?? false;
-    const report = await this.#engine.round({ signal, isConfirmed, onProgress });
+    const confirmed = answer?.confirmed ?? 0;
+    const report = await this.#engine.round({ signal, confirmed, onProgress });
     // A round that breaks off, or has not done all, goes on in the next one: so does what somebody wants.
     if (!report.isStale) this.#isWanted = false;
     // Somebody may have paused it while the last step went on.

@@ -6,7 +6,7 @@ import { isKeptByDevice } from './entries.ts';
 import { FolderSync } from './folder-sync.svelte.ts';
 import { setHasFolders } from './remembered.ts';
 import { forgetPair, pairsOf, savePair, type Pair } from './store.ts';
-import { hearOthers } from './tabs.ts';
+import { hearOthers, tellOthers } from './tabs.ts';
 
 /** Why a folder cannot be kept in sync. */
 export class CannotKeep extends Error {
@@ -55,13 +55,17 @@ class FolderSyncs {
   /** Begins to keep a folder in sync; throws [CannotKeep]. */
   async add(handle: FileSystemDirectoryHandle, target: Target): Promise<FolderSync> {
     if (await isKeptByDevice(handle)) throw new CannotKeep('device');
-    for (const { handle: other } of this.list) {
-      if ((await other.resolve(handle)) ?? (await handle.resolve(other))) {
-        throw new CannotKeep('twice');
-      }
-    }
     const pair = await this.#pairOf(target, handle.name, handle);
-    await savePair(pair);
+    // Another tab may keep it, or begin to just now.
+    await navigator.locks.request('syncline folder sync', async () => {
+      for (const { handle: other } of await pairsOf(pair.account)) {
+        if (!other) continue;
+        if ((await other.resolve(handle)) ?? (await handle.resolve(other))) {
+          throw new CannotKeep('twice');
+        }
+      }
+      await savePair(pair);
+    });
     setHasFolders();
     const sync = new FolderSync(session.client, pair, handle);
     this.list = [...this.list, sync];
@@ -98,17 +102,24 @@ class FolderSyncs {
 
   /** Keeps a folder no longer. Neither side is touched. */
   async remove(id: string): Promise<void> {
+    this.leave(id);
+    await forgetPair(id);
+    tellOthers({ id, isRemoved: true });
+  }
+
+  /** What was removed here, or in another tab, is not shown any more. */
+  leave(id: string): void {
     this.list.find((sync) => sync.pair.id === id)?.stop();
     this.list = this.list.filter((sync) => sync.pair.id !== id);
     this.dropped = this.dropped.filter((pair) => pair.id !== id);
-    await forgetPair(id);
   }
 }
 
 export const folderSyncs = new FolderSyncs();
 
-hearOthers(({ id, isPaused }) => {
-  folderSyncs.list.find((sync) => sync.pair.id === id)?.heed(isPaused);
+hearOthers((said) => {
+  if ('isRemoved' in said) folderSyncs.leave(said.id);
+  else folderSyncs.list.find((sync) => sync.pair.id === said.id)?.heed(said.isPaused);
 });
 
 // It goes with the session: whoever signs in next finds none of these.

@@ -5,8 +5,8 @@ import { folderOf, type Trees } from './engine.ts';
 import type { Local } from './plan.ts';
 import { Refused, type Ports } from './ports.ts';
 import type { Report } from './report.ts';
-import { isSameStat } from './stats.ts';
-import { rowOf, type Steps } from './steps.ts';
+import { isSameStat, rowOf } from './stats.ts';
+import type { Steps } from './steps.ts';
 
 export interface Move {
   from: string;

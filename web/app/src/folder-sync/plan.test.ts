@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { conflictName, isName, isOwn, labelOf, originalName } from './names.ts';
-import { decide, isMassDeletion, type Base, type Local, type Remote } from './plan.ts';
+import {
+  decide,
+  hasNothingOf,
+  isMassDeletion,
+  type Base,
+  type Local,
+  type Remote,
+} from './plan.ts';
 
 const file = (digest: string | null, more: Partial<Local> = {}): Local => ({
   kind: 'file',
@@ -159,13 +166,33 @@ test('names that the server does not take, and those of ours', () => {
   expect(isOwn('.synclineignore')).toBe(false);
 });
 
-test('much that is absent at once is asked about, and an empty folder in any case', () => {
+test('much that is absent at once is asked about, and whatever is where nothing is as it was', () => {
   expect(isMassDeletion(51, 170, false)).toBe(false);
   expect(isMassDeletion(51, 169, false)).toBe(true);
   expect(isMassDeletion(50, 60, false)).toBe(false);
   expect(isMassDeletion(2, 2, true)).toBe(true);
+  expect(isMassDeletion(1, 3, true)).toBe(true);
   expect(isMassDeletion(1, 1, true)).toBe(false);
-  expect(isMassDeletion(0, 0, true)).toBe(false);
+  expect(isMassDeletion(0, 2, true)).toBe(false);
+});
+
+test('another disk is known by that no file on it is one that was there', () => {
+  const rows = new Map([
+    ['f', base],
+    ['g', { ...base, modifiedMs: -1 }],
+    ['d', folderBase],
+  ]);
+  const isOther = (...local: [string, Local][]) => hasNothingOf(new Map(local), rows);
+  expect(isOther()).toBe(true);
+  expect(isOther(['d', folderHere], ['x', same])).toBe(true);
+  expect(isOther(['f', file('b')])).toBe(true);
+  expect(isOther(['f', same])).toBe(false);
+  // Nobody remembers when it was changed.
+  expect(isOther(['g', { ...same, modifiedMs: 77 }])).toBe(false);
+  expect(isOther(['g', { ...same, size: 77 }])).toBe(true);
+  const folders = new Map([['d', folderBase]]);
+  expect(hasNothingOf(new Map([['d', folderHere]]), folders)).toBe(false);
+  expect(hasNothingOf(new Map([['e', folderHere]]), folders)).toBe(true);
 });
 
 test('a copy is known by its name, and nothing else is taken for one', () => {

@@ -110,8 +110,8 @@ function isSetBack(remote: Remote, base: Base): boolean {
 
 /** Whether a file was changed here; nothing where it has to be read to tell. */
 function isChangedHere(local: Local, base: Base): boolean | null {
-  if (local.size === base.size && local.modifiedMs === base.modifiedMs) return false;
-  return local.digest === null ? null : local.digest !== base.digest;
+  if (local.digest !== null) return local.digest !== base.digest;
+  return local.size === base.size && local.modifiedMs === base.modifiedMs ? false : null;
 }
 
 /** Whether a row has what would be remembered of a file that has its content. */
@@ -173,10 +173,25 @@ const ABSENT_MAX = 50;
 const ABSENT_PART = 0.3;
 
 /**
- * Whether so much is absent from the folder that somebody is asked first. An empty folder, where there was something, is asked about in
- * any case: a disk may not be where it was.
+ * Whether so much is absent from the folder that somebody is asked first. Where nothing of what was there is there any more it is asked in any
+ * case: a disk may not be where it was, or another one is.
  */
-export function isMassDeletion(absent: number, all: number, isEmpty: boolean): boolean {
-  if (isEmpty && all > 1) return true;
+export function isMassDeletion(absent: number, all: number, isOther: boolean): boolean {
+  if (isOther && all > 1 && absent > 0) return true;
   return absent > ABSENT_MAX && absent > all * ABSENT_PART;
+}
+
+/** Whether no file that both sides had is in the folder as it was; no folder, where they had no file. */
+export function hasNothingOf(
+  local: ReadonlyMap<string, Local>,
+  rows: ReadonlyMap<string, Base>,
+): boolean {
+  const files = [...rows].filter(([, { kind }]) => kind === 'file');
+  if (files.length === 0) return ![...rows.keys()].some((path) => local.has(path));
+  return !files.some(([path, base]) => {
+    const here = local.get(path);
+    // Of what was written just then nobody remembers the time.
+    const isOfThen = base.modifiedMs < 0 || here?.modifiedMs === base.modifiedMs;
+    return here?.kind === 'file' && here.size === base.size && isOfThen;
+  });
 }

@@ -80,8 +80,12 @@ export interface Disk {
   /** A file as it is now. */
   file(path: string): Promise<File | null>;
   makeFolder(path: string): Promise<void>;
-  /** Writes a file aside. */
-  receive(content: ReadableStream<Uint8Array<ArrayBuffer>>, signal: AbortSignal): Promise<Part>;
+  /** Writes a file aside that is to be placed under a name. */
+  receive(
+    name: string,
+    content: ReadableStream<Uint8Array<ArrayBuffer>>,
+    signal: AbortSignal,
+  ): Promise<Part>;
   /** Puts it in its place, over what is expected there; over nothing where that is null. */
   place(part: Part, path: string, expected: Stat | null): Promise<Stat>;
   /** Gives a file another place in the folder, where nothing is. */

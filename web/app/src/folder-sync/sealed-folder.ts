@@ -78,7 +78,7 @@ export class SealedFolder implements Server {
   }
 
   async put(path: string, file: File, over: Remote | null, signal: AbortSignal) {
-    const how = over ? { over: over.version, node: over.node } : { over: null };
+    const how = { over: over && seenOf(over), isBeside: false };
     const ask = { folder: this.#folder(folderOf(path)), name: lastOf(path), ...how, file };
     const hooks = { signal, onProgress: this.onBytes };
     const done = await this.#seen((open) => open.changes.put(ask, hooks));

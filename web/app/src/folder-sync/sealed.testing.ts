@@ -55,11 +55,11 @@ export class ModelSealed {
     put: async (ask: {
       folder: string;
       name: string;
-      over: number | null;
-      node?: string;
+      over: { id: string; version: number } | null;
       file: File;
     }): Promise<SealedDone & { sent: number }> => {
-      const { folder, name, over, node = '', file } = ask;
+      const { folder, name, over: seen, file } = ask;
+      const [node, over] = [seen?.id ?? '', seen?.version ?? null];
       const [content, sent] = [await file.text(), file.size];
       const path = below(this.#folder(folder), name);
       if (over === null) this.#refuseTaken(folder, name);

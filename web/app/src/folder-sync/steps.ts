@@ -6,11 +6,13 @@ import { conflictName } from './names.ts';
 import { decide, type Base, type Local, type Operation, type Remote, type Stat } from './plan.ts';
 import { Changed, Refused, type Part, type Ports } from './ports.ts';
 import type { Report } from './report.ts';
-import { isSameStat, statOfRow } from './stats.ts';
+import { isSameStat, rowOf, statOfRow } from './stats.ts';
 
 export class Steps {
   readonly #folders = new Map<string, Promise<void>>();
   readonly #marks: Marks;
+  /** Names of copies that are kept just now: two files may want the same one. */
+  readonly #copies = new Set<string>();
 
   constructor(
     readonly ports: Ports,
@@ -62,6 +64,10 @@ export class Steps {
     } else if (operation === 'accept') {
       await this.#accept(path, here, there);
     } else {
+      // Programs that copy times along may have put another content there: before it is replaced it is read.
+      const isRead = here.digest !== null;
+      const digest = here.digest ?? (await this.read(path, here));
+      if (!isRead && digest !== this.trees.rows.get(path)?.digest) return true;
       await this.#receive(path, there, here);
     }
     return true;
@@ -148,7 +154,8 @@ export class Steps {
   /** Puts what the server has in its place, once it is here whole and is what it should be. */
   async #receive(path: string, there: Remote, here: Local | null): Promise<void> {
     const { disk, server } = this.ports;
-    const part = await disk.receive(await server.read(path, there, this.signal), this.signal);
+    const content = await server.read(path, there, this.signal);
+    const part = await disk.receive(lastOf(path), content, this.signal);
     let stat: Stat;
     let digest: string;
     const readMs = this.ports.now();
@@ -178,7 +185,8 @@ export class Steps {
     for (let attempt = 0; ; attempt++) {
       const copy = conflictName(name, this.ports.label, attempt);
       const to = below(folder, copy);
-      if (local.has(to) || remote.has(to)) continue;
+      if (local.has(to) || remote.has(to) || this.#copies.has(to)) continue;
+      this.#copies.add(to);
       try {
         await this.ports.disk.move(path, to, here);
       } catch (error) {
@@ -284,15 +292,6 @@ const FOLDER: Local = {
   compared: null,
   readMs: 0,
 };
-
-/** What both agree on, with what the file system says of it. */
-export function rowOf(
-  { kind, node, version }: Remote,
-  { size, modifiedMs }: Stat,
-  digest: string,
-): Base {
-  return { kind, node, version, size, modifiedMs, digest };
-}
 
 function hasAnythingBelow(tree: ReadonlyMap<string, unknown>, folder: string): boolean {
   for (const path of tree.keys()) if (path.startsWith(`${folder}/`)) return true;

@@ -126,7 +126,7 @@ async function tell(seed: number, serverOf: ServerOf, isSetBack: boolean): Promi
     };
     [world.before, world.after] = [disturb, disturb];
     try {
-      moved += (await engine.round({ signal, isConfirmed: true })).moved;
+      moved += (await engine.round({ signal, confirmed: Infinity })).moved;
       // Where a round has ended it is known how far the history was. A server that is set back breaks the stream of its events.
       if (isSetBack && backup && dice.hits(3)) {
         people.setBack(backup);

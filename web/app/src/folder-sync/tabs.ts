@@ -1,9 +1,6 @@
 // What is said of a folder in one tab is done in all: another one may keep it.
 
-interface Said {
-  id: string;
-  isPaused: boolean;
-}
+type Said = { id: string } & ({ isPaused: boolean } | { isRemoved: true });
 
 const tabs = new BroadcastChannel('syncline folder sync');
 

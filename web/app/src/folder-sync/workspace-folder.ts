@@ -17,10 +17,11 @@ import { isSent } from '../transfers/sent.ts';
 import { endUploads, upload, type UploadJob } from '../transfers/upload.ts';
 import { wait } from '../transfers/wait.ts';
 import { below, lastOf } from './engine.ts';
+import { isOutdated } from './failures.ts';
 import type { Head } from './history.ts';
 import type { Remote } from './plan.ts';
 import { isOwn } from './names.ts';
-import { Changed, RootGone, type Server, type Tree } from './ports.ts';
+import { Changed, RootGone, type Reason, type Server, type Tree } from './ports.ts';
 
 /** How many folders are listed at once. */
 const AT_ONCE = 4;
@@ -76,18 +77,20 @@ export class WorkspaceFolder implements Server {
     signal: AbortSignal,
   ): Promise<{ at: NodePath; path: string }[]> {
     const folders: { at: NodePath; path: string }[] = [];
-    for await (const page of this.client.folder(this.place.workspace, folder.at, signal)) {
-      for (const node of page) {
-        const path = below(folder.path, node.name);
-        // A name that is no text cannot be one of a file here, and ours are none of anybody's.
-        const isText = lastOf(node.path) === encodeName(node.name);
-        if (!isText || isOwn(node.name)) tree.skipped.set(path, 'name');
-        else if (node.kind === 'link') tree.skipped.set(path, 'link');
-        else if (node.mounted !== null) tree.skipped.set(path, 'mounted');
-        else tree.found.set(path, remoteOf(node));
-        if (node.kind === 'folder' && !tree.skipped.has(path))
-          folders.push({ at: node.path, path });
+    try {
+      for await (const page of this.client.folder(this.place.workspace, folder.at, signal)) {
+        for (const node of page) {
+          const path = below(folder.path, node.name);
+          const reason = skippedFor(node);
+          if (reason) tree.skipped.set(path, reason);
+          else tree.found.set(path, remoteOf(node));
+          if (node.kind === 'folder' && !reason) folders.push({ at: node.path, path });
+        }
       }
+    } catch (error) {
+      // It was deleted, moved or made a workspace of its own since the one that it is in was listed.
+      if (folder.path !== '' && isOutdated(error)) throw new Changed('there');
+      throw error;
     }
     return folders;
   }
@@ -200,6 +203,15 @@ export class WorkspaceFolder implements Server {
       if (!(error instanceof ProblemError && error.code === 'not_found')) throw error;
     }
   }
+}
+
+/** Why something of a workspace is passed over. */
+function skippedFor(node: Node): Reason | null {
+  // A name that is no text cannot be one of a file here, and ours are none of anybody's.
+  const isText = lastOf(node.path) === encodeName(node.name);
+  if (!isText || isOwn(node.name)) return 'name';
+  if (node.kind === 'link') return 'link';
+  return node.mounted === null ? null : 'mounted';
 }
 
 export function remoteOf({ kind, id: node, version, etag, size, modified }: Node): Remote {

@@ -146,7 +146,7 @@ export class ModelDisk implements Disk {
     });
   }
 
-  async receive(content: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Part> {
+  async receive(_: string, content: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Part> {
     const text = await new Response(content).text();
     const entry = { kind: 'file', content: text, modifiedMs: this.world.tick() } as const;
     return this.world.call('receive', () => ({

@@ -5,87 +5,13 @@ import { freeName } from '../files/names.ts';
 import { session } from '../sign-in/session.svelte.ts';
 import type { Chosen } from '../transfers/dropped.ts';
 import { isSame, match } from '../transfers/matching.ts';
-import { newKey } from '../transfers/memory.ts';
-import { Pace } from '../transfers/pace.ts';
-import { FileChanged, isAsChosen, NameClash } from '../transfers/upload.ts';
+import { FileChanged, isAsChosen } from '../transfers/as-chosen.ts';
 import { codeOf } from '../words/problem.ts';
+import { persistently } from './persistently.ts';
 import { overOf, UnputMemory, type Over, type Unput } from './remembered.ts';
+import { SealedUpload } from './upload.svelte.ts';
 import { unlocked } from './unlocked.svelte.ts';
 import { pathOf } from './view.svelte.ts';
-
-export type UploadState =
-  'waiting' | 'sending' | 'paused' | 'clash' | 'failed' | 'done' | 'cancelled';
-
-export class SealedUpload {
-  state = $state<UploadState>('waiting');
-  name = $state('');
-  /** How many bytes of the file were read. */
-  done = $state(0);
-  /** How many bytes were sent for it. */
-  sent = $state(0);
-  /** How long it still takes; nothing while nobody knows. */
-  secondsLeft = $state<number | null>(null);
-  failure = $state.raw<unknown>();
-  /** Whether somebody else has changed the file at the same moment, so that this one lies beside it. */
-  isBeside = $state(false);
-  /** The version that is to be replaced, where somebody has said so. */
-  over: Over | null = null;
-  /** What had its name when somebody was asked. */
-  rival: Over | null = null;
-  stop = new AbortController();
-  readonly #pace = new Pace();
-
-  constructor(
-    readonly id: number,
-    readonly file: File,
-    /** The folder that was open, and those below it into which it goes. */
-    readonly place: { folder: string; below: readonly string[] },
-    /** By what it is remembered, should the page go away. */
-    readonly key = newKey(),
-  ) {
-    this.name = file.name;
-  }
-
-  get isRunning(): boolean {
-    return this.state === 'waiting' || this.state === 'sending';
-  }
-
-  /** Whether nothing comes of it any more unless somebody decides so. */
-  get isOver(): boolean {
-    return !this.isRunning && this.state !== 'paused';
-  }
-
-  /** Takes note of how far it is. */
-  progress(done: number, sent: number): void {
-    // What is only read, since it was sent before, tells nothing of how fast the rest goes.
-    if (sent > this.sent) this.#pace.note(done, performance.now());
-    else this.#pace.rest();
-    [this.done, this.sent] = [done, sent];
-    this.secondsLeft = this.#pace.secondsFor(this.file.size - done);
-  }
-
-  /** Ends what is going on; it may begin anew. */
-  halt(state: 'paused' | 'cancelled'): void {
-    this.stop.abort();
-    this.state = state;
-  }
-
-  /** Begins anew, after a pause or a failure. */
-  again(): void {
-    this.stop = new AbortController();
-    this.#pace.rest();
-    [this.failure, this.secondsLeft, this.sent] = [undefined, null, 0];
-    this.state = 'waiting';
-  }
-
-  /** What is remembered of it. */
-  get record(): Unput {
-    const { file, key, name: target, over } = this;
-    const { folder, below } = this.place;
-    const { name, size, lastModified: modifiedMs } = file;
-    return { key, folder, below, name, target, path: pathOf(below, name), size, modifiedMs, over };
-  }
-}
 
 export class SealedUploads {
   list = $state<SealedUpload[]>([]);
@@ -163,7 +89,7 @@ export class SealedUploads {
     const made = chosen.flatMap(({ file, folders }) =>
       file ? [this.#begin(file, folder, folders)] : [],
     );
-    this.list.push(...made);
+    this.list = this.list.concat(made);
     void this.#memory.remember(made.map(({ record }) => record));
     const faults: unknown[] = [];
     for (const { file, folders: below } of chosen)
@@ -191,7 +117,11 @@ export class SealedUploads {
   /** Puts the file under another name. */
   async keepBoth(upload: SealedUpload): Promise<void> {
     const isTaken = async (name: string) => (await this.#find(upload, name)) !== undefined;
-    this.#decide(upload, null, await freeName(upload.name, isTaken));
+    try {
+      this.#decide(upload, null, await freeName(upload.name, isTaken));
+    } catch (error) {
+      if (upload.state === 'clash') [upload.failure, upload.state] = [error, 'failed'];
+    }
   }
 
   /** Sends it as somebody has decided, unless it was cancelled meanwhile. */
@@ -207,9 +137,10 @@ export class SealedUploads {
     void this.#memory.forget([upload.key]);
   }
 
+  /** What has failed, or waits for a decision, stays. */
   clear(): void {
-    void this.#memory.forget(this.list.filter(({ isOver }) => isOver).map(({ key }) => key));
-    this.list = this.list.filter(({ isOver }) => !isOver);
+    void this.#memory.forget(this.list.filter(({ isGone }) => isGone).map(({ key }) => key));
+    this.list = this.list.filter(({ isGone }) => !isGone);
   }
 
   /** Ends all; what was on its way is offered when the workspace is unlocked again. */
@@ -237,23 +168,39 @@ export class SealedUploads {
       unlocked.use();
       if (!stop.signal.aborted) upload.progress(done, sent);
     };
-    try {
+    const put = async () => {
       const folder = await this.#folder(upload.place.folder, upload.place.below);
-      // Another file that has the name by now may have the same number.
-      if (over && (await this.#find(upload, name))?.id !== over.id) throw new NameClash(null);
-      const ask = { folder, name, over: over?.version ?? null, file };
-      const done = await this.open.changes.put(ask, { signal: stop.signal, onProgress });
-      [upload.isBeside, upload.done] = [done.isBeside || done.isPartial, file.size];
-      upload.state = 'done';
-      void this.#memory.forget([upload.key]);
+      const ask = { folder, name, over, isBeside: true, file };
+      return this.open.changes.put(ask, { signal: stop.signal, onProgress });
+    };
+    try {
+      // Many may wait, and none of them fails because the line was away for a moment.
+      const done = await persistently(put, stop.signal);
+      this.#done(upload, done.isBeside || done.isPartial);
     } catch (error) {
       const failure = (await isAsChosen(file)) ? error : new FileChanged();
-      const isClash = error instanceof NameClash || ['taken', 'changed'].includes(codeOf(error));
-      if (isClash) upload.rival = overOf(await this.#find(upload, name).catch(() => undefined));
+      const isClash = ['taken', 'changed'].includes(codeOf(error));
+      const rival = isClash ? await this.#find(upload, name).catch(() => undefined) : undefined;
+      if (isClash) upload.rival = overOf(rival);
+      // It may be what was put before the line broke: nobody has to decide between a file and itself.
+      if (rival && (await this.#isThere(rival, file, stop.signal)))
+        return this.#done(upload, false);
       if (stop.signal.aborted) return;
       upload.failure = failure;
       upload.state = isClash ? 'clash' : 'failed';
     }
+  }
+
+  #done(upload: SealedUpload, isBeside: boolean): void {
+    [upload.isBeside, upload.done, upload.state] = [isBeside, upload.file.size, 'done'];
+    void this.#memory.forget([upload.key]);
+  }
+
+  /** Whether a file has the content of another one. */
+  async #isThere(node: SealedNode, file: File, signal: AbortSignal): Promise<boolean> {
+    if (node.kind !== 'file' || node.size !== file.size) return false;
+    if (file.size === 0) return true;
+    return this.open.listing.isVersion(file, node, signal).catch(() => false);
   }
 
   /** Finds a folder below another one, and makes what is missing of the way to it. */

@@ -36,14 +36,23 @@ async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEn
   }
 }
 
-async function* walk(entry: FileSystemEntry, folders: string[]): AsyncGenerator<Chosen> {
+/** Hears what cannot be read: it is left out, and all else is chosen. */
+export type OnUnreadable = (path: string) => void;
+
+async function* walk(
+  entry: FileSystemEntry,
+  folders: string[],
+  onUnreadable: OnUnreadable,
+): AsyncGenerator<Chosen> {
+  const here = [...folders, entry.name];
+  const leaveOut = () => void onUnreadable(here.join('/'));
   if (entry.isFile) {
-    yield { file: await fileOf(entry as FileSystemFileEntry), folders };
+    const file = await fileOf(entry as FileSystemFileEntry).catch(leaveOut);
+    if (file) yield { file, folders };
   } else if (entry.isDirectory) {
-    const inside = await entriesOf(entry as FileSystemDirectoryEntry);
-    const here = [...folders, entry.name];
-    if (inside.length === 0) yield { file: null, folders: here };
-    for (const one of inside) yield* walk(one, here);
+    const inside = await entriesOf(entry as FileSystemDirectoryEntry).catch(leaveOut);
+    if (inside?.length === 0) yield { file: null, folders: here };
+    for (const one of inside ?? []) yield* walk(one, here, onUnreadable);
   }
 }
 
@@ -51,29 +60,30 @@ async function* walkHandles(
   handle: FileSystemHandle,
   folders: string[],
   root: FileSystemHandle,
+  onUnreadable: OnUnreadable,
 ): AsyncGenerator<Chosen> {
+  const here = [...folders, handle.name];
+  const leaveOut = () => void onUnreadable(here.join('/'));
   if (handle.kind === 'file') {
     const found = handle as FileSystemFileHandle;
-    yield { file: await found.getFile(), folders, handle: found, root };
+    const file = await found.getFile().catch(leaveOut);
+    if (file) yield { file, folders, handle: found, root };
     return;
   }
-  const here = [...folders, handle.name];
-  let isEmpty = true;
-  for await (const inside of (handle as FileSystemDirectoryHandle).values()) {
-    isEmpty = false;
-    yield* walkHandles(inside, here, root);
-  }
-  if (isEmpty) yield { file: null, folders: here };
+  const all = gather((handle as FileSystemDirectoryHandle).values());
+  const inside = await all.catch(leaveOut);
+  if (inside?.length === 0) yield { file: null, folders: here };
+  for (const one of inside ?? []) yield* walkHandles(one, here, root, onUnreadable);
 }
 
-async function gather(from: AsyncGenerator<Chosen>): Promise<Chosen[]> {
-  const all: Chosen[] = [];
-  for await (const chosen of from) all.push(chosen);
+async function gather<One>(from: AsyncIterable<One>): Promise<One[]> {
+  const all: One[] = [];
+  for await (const one of from) all.push(one);
   return all;
 }
 
 /** Returns what was dropped. It has to be asked for before anything else is awaited. */
-export async function chosenOf(data: DataTransfer): Promise<Chosen[]> {
+export async function chosenOf(data: DataTransfer, onUnreadable: OnUnreadable): Promise<Chosen[]> {
   const items = [...data.items]
     .filter(({ kind }) => kind === 'file')
     .map((item) => ({
@@ -81,11 +91,11 @@ export async function chosenOf(data: DataTransfer): Promise<Chosen[]> {
       file: item.getAsFile(),
       handle: (item as HandleItem).getAsFileSystemHandle?.().catch(() => null),
     }));
-  const all: Chosen[] = [];
+  let all: Chosen[] = [];
   for (const { entry, file, handle: asked } of items) {
     const handle = (await asked) ?? null;
-    if (handle) all.push(...(await gather(walkHandles(handle, [], handle))));
-    else if (entry) all.push(...(await gather(walk(entry, []))));
+    if (handle) all = all.concat(await gather(walkHandles(handle, [], handle, onUnreadable)));
+    else if (entry) all = all.concat(await gather(walk(entry, [], onUnreadable)));
     else if (file) all.push({ file, folders: [] });
   }
   return all;
@@ -105,11 +115,12 @@ export function hasPicker(): boolean {
 }
 
 /** Asks for files; returns none where the person gives up. */
-export async function pickFiles(): Promise<Chosen[]> {
+export async function pickFiles(onUnreadable: OnUnreadable): Promise<Chosen[]> {
   const picker = window as unknown as FilePicker;
   try {
     const handles = await picker.showOpenFilePicker({ multiple: true });
-    return (await Promise.all(handles.map((one) => gather(walkHandles(one, [], one))))).flat();
+    const walks = handles.map((one) => gather(walkHandles(one, [], one, onUnreadable)));
+    return (await Promise.all(walks)).flat();
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') return [];
     throw error;

@@ -81,10 +81,12 @@ export class Memory<One extends Kept> {
     return adopted;
   }
 
-  /** Forgets all that an account was sending, as when it signs out. */
-  forgetAll(account: string): Promise<void> {
-    return this.#each((one, store) => {
-      if (one.account === account) store.delete(one.key);
+  /** Forgets all that an account was sending, as when it signs out; pages that are signed in by themselves go on. */
+  async forgetAll(account: string): Promise<void> {
+    const isLive = await livePages();
+    await this.#each((one, store) => {
+      const isElsewhere = one.page !== PAGE && isLive(one.page);
+      if (one.account === account && !isElsewhere) store.delete(one.key);
     });
   }
 }

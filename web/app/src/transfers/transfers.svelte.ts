@@ -15,24 +15,22 @@ import { session } from '../sign-in/session.svelte.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import { sendDelta } from './delta.ts';
+import { digest } from './digest.ts';
 import { archiveNameOf, download, pickTarget, type DownloadJob } from './download.ts';
 import type { Chosen } from './dropped.ts';
 import { FolderMaker } from './folders.ts';
 import type { Found } from './matching.ts';
-import { newKey } from './memory.ts';
-import { Pace } from './pace.ts';
-import { remembered, type Unsent } from './remembered.ts';
+import { remembered, unsentOf, type Unsent } from './remembered.ts';
 import { isSent } from './sent.ts';
 import { forgetScratchFiles } from './scratch.ts';
 import { forgetSketches } from './sketches.ts';
+import { Speed } from './speed.svelte.ts';
 import { Transfer, type UploadTask } from './transfer.svelte.ts';
 import { unfinished } from './unfinished.svelte.ts';
 import { endUploads, NameClash, upload, type Begun, type UploadJob } from './upload.ts';
 import { wait } from './wait.ts';
 
 const AT_ONCE = 3;
-/** What a file costs beside its bytes, as bytes: of a thousand small ones most. */
-const FILE_COST = 64 * 1024;
 
 function fail(error: unknown): void {
   notices.fail(problemText(error, t()));
@@ -40,13 +38,7 @@ function fail(error: unknown): void {
 
 class Transfers {
   list = $state<Transfer[]>([]);
-  /** Bytes in a second of all together; nothing while nobody knows. */
-  rate = $state<number | null>(null);
-  readonly #pace = new Pace();
-  /** How fast all goes together, with what each file costs beside its bytes. */
-  readonly #work = new Pace();
-  #moved = 0;
-  #ended = 0;
+  readonly speed = new Speed();
   #next = 0;
   readonly #folders = new FolderMaker((workspace, folder) =>
     session.client.makeFolder(workspace, folder),
@@ -63,10 +55,7 @@ class Transfers {
 
   /** How long it takes until nothing runs any more; nothing while nobody knows. */
   get secondsLeft(): number | null {
-    const running = this.list.filter((transfer) => transfer.isRunning);
-    if (running.length === 0 || running.some(({ size }) => size === null)) return null;
-    const work = running.reduce((sum, { size, done }) => sum + (size ?? 0) - done + FILE_COST, 0);
-    return this.#work.secondsFor(work);
+    return this.speed.secondsFor(this.list.filter((transfer) => transfer.isRunning));
   }
 
   /** Sends what somebody has chosen; folders are made, also those with nothing in them. */
@@ -74,7 +63,7 @@ class Transfers {
     this.#folders.forget();
     const made: Transfer[] = [];
     const records: Unsent[] = [];
-    for (const { file, folders, handle = null, root = null } of chosen) {
+    for (const { file, folders, ...from } of chosen) {
       const paths: NodePath[] = [];
       for (const name of folders) paths.push(joinPath(paths.at(-1) ?? folder, name));
       if (!file) {
@@ -82,39 +71,38 @@ class Transfers {
         continue;
       }
       const path = joinPath(paths.at(-1) ?? folder, file.name);
-      const record = {
-        ...{ workspace, path, folders: paths, handle, root },
-        ...{ upload: null, delta: null, isPaused: false },
-        ...{ key: newKey(), account: session.account ?? '' },
-        condition: { ifAbsent: true } as const,
-        ...{ name: file.name, size: file.size, modifiedMs: file.lastModified },
-      };
+      const place = { workspace, path, folders: paths };
+      const record = unsentOf(session.account ?? '', place, file, from);
       // What is dropped again goes on where it was.
       const before = unfinished.claim(record);
       records.push(before ?? record);
       made.push(this.#make(before ?? record, file));
     }
-    void remembered.remember(records);
-    this.list.push(...made);
-    this.#fill();
+    this.#add(records, made);
   }
 
   /** Goes on with what was on its way when the page went away. */
   takeUpAll(found: readonly Found[]): void {
-    const made = found.map(({ record, file }) => {
-      const transfer = this.#make(record, file);
-      if (record.isPaused) transfer.state = 'paused';
-      return transfer;
-    });
-    void remembered.remember(found.map(({ record }) => record));
-    this.list.push(...made);
+    const made = found.map(({ record, file }) => this.#make(record, file));
+    this.#add(
+      found.map(({ record }) => record),
+      made,
+    );
+  }
+
+  #add(records: Unsent[], made: readonly Transfer[]): void {
+    void remembered.remember(records);
+    this.list = this.list.concat(made);
     this.#fill();
   }
 
-  #make({ folders, key, ...record }: Unsent, file: File): Transfer {
-    const { workspace, path, modifiedMs, condition, upload: begun, delta = null } = record;
-    const up: UploadJob = { workspace, path, file, modifiedMs, condition, upload: begun, delta };
-    return new Transfer(this.#next++, file.size, { up, folders, key });
+  #make({ folders, key, isPaused, ...record }: Unsent, file: File): Transfer {
+    const { workspace, path, modifiedMs, condition, upload, digest = null, delta = null } = record;
+    const begun = { upload, digest, delta };
+    const up: UploadJob = { workspace, path, file, modifiedMs, condition, ...begun };
+    const made = new Transfer(this.#next++, file.size, { up, folders, key });
+    if (isPaused) made.state = 'paused';
+    return made;
   }
 
   /** Begins a download of a file, or of an older version of it. */
@@ -174,9 +162,11 @@ class Transfers {
     transfer.halt('waiting');
     transfer.failure = undefined;
     if ('up' in transfer.job) {
-      const { path, condition, upload: id, delta } = transfer.job.up;
-      const now = { path, condition, upload: id, delta };
+      const { path, condition, upload: id, digest = null, delta } = transfer.job.up;
+      const now = { path, condition, upload: id, digest, delta };
       void remembered.amend(transfer.job.key, { isPaused: false, ...now });
+      // Somebody may have deleted them meanwhile.
+      this.#folders.forget();
     }
     this.#fill();
   }
@@ -197,13 +187,17 @@ class Transfers {
     const isTaken = async (name: string) =>
       (await session.client.node(up.workspace, joinPath(folder, name))) !== null;
     try {
-      transfer.name = await freeName(nameOf(up.path), isTaken);
+      const name = await freeName(nameOf(up.path), isTaken);
+      // Somebody has decided otherwise meanwhile.
+      if (transfer.state !== 'clash') return;
+      transfer.name = name;
       up.path = joinPath(folder, transfer.name);
       up.condition = { ifAbsent: true };
       void endUploads(session.client, up);
       up.upload = up.delta = null;
       this.retry(transfer);
     } catch (error) {
+      if (transfer.state !== 'clash') return;
       transfer.failure = error;
       transfer.state = 'failed';
     }
@@ -227,7 +221,7 @@ class Transfers {
 
   #fill(): void {
     let running = this.list.filter((transfer) => transfer.state === 'sending').length;
-    if (this.running === 0) this.#rest();
+    if (this.running === 0) this.speed.rest();
     for (const transfer of this.list) {
       if (running >= AT_ONCE) return;
       if (transfer.state !== 'waiting') continue;
@@ -237,12 +231,6 @@ class Transfers {
     }
   }
 
-  #rest(): void {
-    this.#pace.rest();
-    this.#work.rest();
-    [this.rate, this.#moved, this.#ended] = [null, 0, 0];
-  }
-
   async #run(transfer: Transfer): Promise<void> {
     const { signal } = transfer.stop;
     try {
@@ -250,7 +238,7 @@ class Transfers {
       else await this.#fetch(transfer, transfer.job.down);
       if (signal.aborted && transfer.isOver) return;
       transfer.size ??= transfer.done;
-      this.#note(transfer, transfer.size);
+      this.speed.note(transfer, transfer.size);
       transfer.halt('done');
       if ('up' in transfer.job) void remembered.forget([transfer.job.key]);
     } catch (error) {
@@ -262,30 +250,22 @@ class Transfers {
     }
   }
 
-  #note(transfer: Transfer, done: number): void {
-    this.#moved += Math.max(0, done - transfer.done);
-    if (done === transfer.size) this.#ended += FILE_COST;
-    this.#pace.note(this.#moved, performance.now());
-    this.#work.note(this.#moved + this.#ended, performance.now());
-    this.rate = this.#pace.rate;
-    transfer.progress(done);
-  }
-
   async #send(transfer: Transfer, { up, folders, key }: UploadTask): Promise<void> {
     const { signal } = transfer.stop;
-    await this.#folders.make(up.workspace, folders);
+    const prepare = () => this.#folders.make(up.workspace, folders);
     // What is heard after a pause is not about what goes on then.
     const isCurrent = () => !signal.aborted;
-    const onProgress = (sent: number) => isCurrent() && this.#note(transfer, sent);
+    const onProgress = (sent: number) => isCurrent() && this.speed.note(transfer, sent);
     const onConnection = (isBack: boolean) => (transfer.isConnected = isBack || !isCurrent());
     const onDelta = (sent: number) => (transfer.sent = sent);
     const onBegun = (begun: Begun) => void remembered.amend(key, begun);
-    const hooks = { onProgress, onConnection, onDelta, onBegun, wait, sendDelta, isSent };
+    const heard = { onProgress, onConnection, onDelta, onBegun };
+    const hooks = { ...heard, prepare, digest, wait, sendDelta, isSent };
     await upload(session.client, up, hooks, signal);
   }
 
   #fetch(transfer: Transfer, job: DownloadJob): Promise<void> {
-    const onProgress = (received: number) => this.#note(transfer, received);
+    const onProgress = (received: number) => this.speed.note(transfer, received);
     const onSize = (size: number) => (transfer.size = size);
     const hooks = { onProgress, onSize, onGathered: () => (transfer.isGathered = true) };
     return download(job, hooks, transfer.stop.signal);

@@ -36,7 +36,9 @@ class Unfinished {
     const list = await remembered.adopt(account);
     if (session.account !== account) return [];
     this.list = [...this.list, ...list];
-    return this.#reach(false);
+    const found = await this.#reach(false);
+    // It takes long where there are many, and somebody else may have signed in.
+    return session.account === account ? found : [];
   }
 
   /** Asks for the files that the browser can find again; to be called right after a press of a button. */
@@ -105,7 +107,8 @@ class Unfinished {
 }
 
 function renewed(record: Unsent, file: File): Unsent {
-  return { ...record, size: file.size, modifiedMs: file.lastModified, upload: null, delta: null };
+  const anew = { upload: null, digest: null, delta: null };
+  return { ...record, size: file.size, modifiedMs: file.lastModified, ...anew };
 }
 
 export const unfinished = new Unfinished();

@@ -1,109 +1,9 @@
-import { NoConnection, ProblemError, type Node, type SynclineClient } from '@syncline/api';
+import { NoConnection, type Node } from '@syncline/api';
 import { expect, test, vi } from 'vitest';
 import { DeltaEnded, PIECE_LENGTH } from './pieces.ts';
-import { FileChanged, NameClash, upload, type UploadJob } from './upload.ts';
-
-const MODIFIED_MS = 1_700_000_000_500;
-const large = new Blob([new Uint8Array(2 * PIECE_LENGTH + 5)]);
-const small = new Blob(['small']);
-
-function problem(status: number, code: string, etag: string | null = null): ProblemError {
-  return new ProblemError({ type: '', title: '', detail: '', status, code }, etag);
-}
-
-function job(file: Blob, more: Partial<UploadJob> = {}): UploadJob {
-  const condition = { ifAbsent: true } as const;
-  return {
-    workspace: 'w',
-    path: 'a',
-    file,
-    modifiedMs: MODIFIED_MS,
-    condition,
-    upload: null,
-    delta: null,
-    ...more,
-  };
-}
-
-function nodeOf(file: Blob): Node {
-  const modified = Math.floor(MODIFIED_MS / 1000);
-  return { id: 'n', etag: '"n.1"', size: file.size, modified } as Node;
-}
-
-/** A server that keeps what arrives; each method may be made to fail before or after it does its work. */
-function fakeServer() {
-  const uploads = new Map<string, number>();
-  let files: Node | null = null;
-  let next = 0;
-  const failures: { at: string; error: Error; isAfter?: boolean }[] = [];
-  const pieces: number[] = [];
-  const maybe = <T>(at: string, work: () => T): Promise<T> => {
-    const found = failures.findIndex((failure) => failure.at === at);
-    const [failure] = found < 0 ? [] : failures.splice(found, 1);
-    if (failure && !failure.isAfter) return Promise.reject(failure.error);
-    try {
-      const done = work();
-      return failure ? Promise.reject(failure.error) : Promise.resolve(done);
-    } catch (error) {
-      return Promise.reject(error as Error);
-    }
-  };
-  const put = (size: number, ifAbsent: boolean): Node => {
-    if (files && ifAbsent) throw problem(412, 'precondition_failed', files.etag);
-    files = { ...nodeOf(large), size };
-    return files;
-  };
-  const offsetOf = (id: string) => {
-    const offset = uploads.get(id);
-    if (offset === undefined) throw problem(404, 'not_found');
-    return { id, path: 'a', offset, expires_in: 1 };
-  };
-  const client = {
-    node: () => maybe('node', () => files),
-    putFile: (_w: string, _p: string, body: Blob, options: UploadJob) =>
-      maybe('put', () => put(body.size, 'ifAbsent' in (options.condition ?? {}))),
-    beginUpload: () =>
-      maybe('begin', () => {
-        const id = `u${next++}`;
-        uploads.set(id, 0);
-        return offsetOf(id);
-      }),
-    describeUpload: (_w: string, id: string) => maybe('describe', () => offsetOf(id)),
-    endUpload: (_w: string, id: string) => maybe('end', () => void uploads.delete(id)),
-    continueUpload: (_w: string, id: string, offset: number, body: Blob) =>
-      maybe('piece', () => {
-        expect(offset).toBe(offsetOf(id).offset);
-        pieces.push(offset);
-        uploads.set(id, offset + body.size);
-        return offsetOf(id);
-      }),
-    commitUpload: (_w: string, id: string, options: UploadJob) =>
-      maybe('commit', () => {
-        const made = put(offsetOf(id).offset, 'ifAbsent' in (options.condition ?? {}));
-        uploads.delete(id);
-        return made;
-      }),
-  };
-  return {
-    client: client as unknown as SynclineClient,
-    pieces,
-    failures,
-    uploads,
-    has: (node: Node | null) => (files = node),
-  };
-}
-
-function hooks() {
-  const progress: number[] = [];
-  return {
-    progress,
-    onProgress: (sent: number) => progress.push(sent),
-    onConnection: vi.fn(),
-    wait: vi.fn(() => Promise.resolve()),
-    isSent: (_client: SynclineClient, { file }: UploadJob, node: Node) =>
-      Promise.resolve(node.size === file.size),
-  };
-}
+import { FileChanged } from './as-chosen.ts';
+import { NameClash, upload } from './upload.ts';
+import { fakeServer, hooks, job, large, nodeOf, problem, small } from './upload.testing.ts';
 
 const signal = new AbortController().signal;
 const away = () => new NoConnection('away');
@@ -240,7 +140,10 @@ test('an upload that was cut off here waits until the server has taken in what w
   const one = job(large);
   const cut = { ...hooks(), onBegun: begun, wait: () => Promise.resolve(paused.abort()) };
   await expect(upload(server.client, one, cut, paused.signal)).rejects.toThrow('abort');
-  expect(begun.mock.calls).toEqual([[{ upload: 'u0' }]]);
+  expect(begun.mock.calls).toEqual([
+    [{ upload: 'u0', digest: null }],
+    [{ upload: 'u0', digest: 'digest' }],
+  ]);
   server.failures.push({ at: 'describe', error: problem(409, 'conflict') });
   await upload(server.client, one, hooks(), signal);
   expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
@@ -284,17 +187,71 @@ test('a file that has changed since it was chosen is not tried again, and no fai
   expect(called.wait).not.toHaveBeenCalled();
 });
 
+test.each([
+  ['large', 2 * PIECE_LENGTH + 5, 'piece'],
+  ['small', 5, 'read'],
+])(
+  'a %s file that is saved while its last bytes are on their way is not put',
+  async (_, size, at) => {
+    const server = fakeServer();
+    const file = new Blob([new Uint8Array(size)]);
+    let isSaved = at === 'read';
+    const refuse = () => Promise.reject(new DOMException('it has changed', 'NotReadableError'));
+    const slice = file.slice.bind(file);
+    file.slice = (start = 0, end = size) => {
+      const part = slice(start, end);
+      const refused = isSaved ? Object.assign(part, { arrayBuffer: refuse }) : part;
+      // The last piece was opened before, and is read meanwhile.
+      if (end >= size) isSaved = true;
+      return refused;
+    };
+    await expect(upload(server.client, job(file), hooks(), signal)).rejects.toThrow(FileChanged);
+    expect(await server.client.node('w', 'a')).toBeNull();
+    expect(server.uploads.size).toBe(0);
+  },
+);
+
+test('an upload is gone on with by the same content only, also where length and time are the same', async () => {
+  for (const [known, pieces] of [
+    ['digest', [PIECE_LENGTH, 2 * PIECE_LENGTH]],
+    ['of another content', [0, PIECE_LENGTH, 2 * PIECE_LENGTH]],
+    [null, [0, PIECE_LENGTH, 2 * PIECE_LENGTH]],
+  ] as const) {
+    const server = fakeServer();
+    server.uploads.set('u', PIECE_LENGTH);
+    const one = job(large, { upload: 'u', digest: known });
+    await upload(server.client, one, hooks(), signal);
+    expect(server.pieces, String(known)).toEqual(pieces);
+    expect(server.uploads.size).toBe(0);
+  }
+});
+
+test('folders that cannot be made while the line is bad are made when it is back', async () => {
+  const server = fakeServer();
+  const prepare = vi.fn().mockRejectedValueOnce(away()).mockResolvedValue(undefined);
+  await upload(server.client, job(small), { ...hooks(), prepare }, signal);
+  expect(prepare).toHaveBeenCalledTimes(2);
+  expect(await server.client.node('w', 'a')).not.toBeNull();
+});
+
 test('behind four gibibytes an upload goes on where the server has it', async () => {
   const [size, offset] = [2 ** 32 + PIECE_LENGTH + 7, 2 ** 32 + 5];
   const cut: [number, number][] = [];
   const slice = (start = 0, end = 0) => {
-    cut.push([start, Math.min(end, size)]);
-    return { size: Math.min(end, size) - start } as Blob;
+    // The look whether it is as it was.
+    if (end > 1) cut.push([start, Math.min(end, size)]);
+    const arrayBuffer = () => Promise.resolve(new ArrayBuffer(0));
+    return { size: Math.min(end, size) - start, arrayBuffer } as Blob;
   };
   const server = fakeServer();
   server.uploads.set('u', offset);
   const file = { size, slice } as Blob;
-  const node = await upload(server.client, job(file, { upload: 'u' }), hooks(), signal);
+  const node = await upload(
+    server.client,
+    job(file, { upload: 'u', digest: 'digest' }),
+    hooks(),
+    signal,
+  );
   expect(cut).toEqual([
     [offset, offset + PIECE_LENGTH],
     [offset + PIECE_LENGTH, size],

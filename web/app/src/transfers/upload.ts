@@ -10,6 +10,7 @@ import {
   type SynclineClient,
   type Upload,
 } from '@syncline/api';
+import { FileChanged, isAsChosen, readWhole } from './as-chosen.ts';
 import { askState, DeltaEnded, hasCode, isPassing, putUpload, sendPieces } from './pieces.ts';
 
 export const WHOLE_LENGTH_MAX = 1024 * 1024;
@@ -26,6 +27,8 @@ export interface UploadJob {
   condition: Condition;
   /** The upload that the server knows, kept so that a retry goes on with it. */
   upload: string | null;
+  /** What the file was when that began; nothing while it is not known. */
+  digest?: string | null;
   /** The same of a delta. */
   delta: BegunDelta | null;
 }
@@ -39,7 +42,7 @@ export interface BegunDelta {
   digest: string;
 }
 
-export type Begun = Pick<UploadJob, 'upload'> | Pick<UploadJob, 'delta'>;
+export type Begun = Pick<UploadJob, 'upload' | 'digest'> | Pick<UploadJob, 'delta'>;
 
 export interface UploadHooks {
   onProgress: (sent: number) => void;
@@ -56,6 +59,10 @@ export interface UploadHooks {
     node: Node,
     signal: AbortSignal,
   ) => Promise<boolean>;
+  /** Folders that have to be there before. */
+  prepare?: () => Promise<void>;
+  /** What a content is, as a text that is equal for equal ones. */
+  digest?: (file: Blob, signal: AbortSignal) => Promise<string>;
   /** Sends a file as what has changed in it; nothing comes back where it is to be sent whole. */
   sendDelta?: (
     client: SynclineClient,
@@ -73,26 +80,6 @@ export class NameClash extends Error {
 
   constructor(readonly etag: string | null) {
     super('something of this name is there already');
-  }
-}
-
-/** The file is not what it was when it was chosen, or is gone: what is on the disk by now may be half of one and half of another. */
-export class FileChanged extends Error {
-  override readonly name = 'FileChanged';
-  readonly code = 'file_changed';
-
-  constructor() {
-    super('the file has changed since it was chosen');
-  }
-}
-
-/** Whether a file still is what it was: a browser refuses to read one that has changed. */
-export async function isAsChosen(file: Blob): Promise<boolean> {
-  try {
-    await file.slice(0, 1).arrayBuffer();
-    return true;
-  } catch {
-    return false;
   }
 }
 
@@ -139,6 +126,8 @@ class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
   #isWhole = false;
+  /** Whether what the server has of it is known to be of this file. */
+  #isOfFile = false;
   #ends = 0;
   /** Why what was sent may lie there already: that is looked at before anything is sent. */
   #doubt: ProblemError | null = null;
@@ -164,6 +153,7 @@ class Attempt {
   }
 
   async run(): Promise<Node> {
+    await this.hooks.prepare?.();
     return (await this.#settleDoubt()) ?? this.#send();
   }
 
@@ -182,11 +172,12 @@ class Attempt {
     return null;
   }
 
-  #send(): Promise<Node> {
+  async #send(): Promise<Node> {
     const { client, job, signal } = this;
     const { workspace, path, file, condition, modifiedMs } = job;
     if (file.size > WHOLE_LENGTH_MAX) return this.#large();
-    return client.putFile(workspace, path, file, { condition, modifiedMs, signal });
+    const whole = await readWhole(file);
+    return client.putFile(workspace, path, whole, { condition, modifiedMs, signal });
   }
 
   /** A file that takes the place of another one is mostly the same: only what has changed is sent, where that is less. */
@@ -205,8 +196,16 @@ class Attempt {
   async #inPieces(): Promise<Node> {
     const { client, job, signal } = this;
     const { workspace, file, condition, modifiedMs } = job;
+    if (job.upload !== null && !(await this.#isOfThisFile())) {
+      this.#giveUp();
+      // It may have been put, and the answer lost.
+      const found = await this.#found();
+      if (found) return found;
+    }
     const begun = await this.#begun();
     await sendPieces(client, workspace, begun, file, (offset) => this.#confirm(offset), signal);
+    // What was saved since the last piece was opened may be in a part of it.
+    if (!(await isAsChosen(file))) throw this.#changed();
     const put = { condition, modifiedMs, signal };
     const asking = () => askState(client, workspace, begun.id, this.hooks.wait, signal);
     const node = await putUpload(() => client.commitUpload(workspace, begun.id, put), asking);
@@ -222,9 +221,38 @@ class Attempt {
       return askState(client, workspace, job.upload, this.hooks.wait, signal);
     await this.#checkAbsent();
     const begun = await client.beginUpload(workspace, path, signal);
-    job.upload = begun.id;
-    this.hooks.onBegun?.({ upload: begun.id });
+    [job.upload, job.digest, this.#isOfFile] = [begun.id, null, true];
+    this.hooks.onBegun?.({ upload: begun.id, digest: null });
+    // Meanwhile: who goes on with it another time has to know what it is of.
+    void this.#noteDigest(begun.id).catch(() => undefined);
     return begun;
+  }
+
+  /** Another content may have the same length and time: an image of a disk, or what was built twice. */
+  async #isOfThisFile(): Promise<boolean> {
+    const { job, hooks, signal } = this;
+    if (this.#isOfFile) return true;
+    this.#isOfFile = Boolean(job.digest) && (await hooks.digest?.(job.file, signal)) === job.digest;
+    return this.#isOfFile;
+  }
+
+  async #noteDigest(upload: string): Promise<void> {
+    const { job, hooks, signal } = this;
+    const digest = await hooks.digest?.(job.file, signal);
+    if (digest === undefined || job.upload !== upload) return;
+    job.digest = digest;
+    hooks.onBegun?.({ upload, digest });
+  }
+
+  #giveUp(): void {
+    void endUploads(this.client, { ...this.job, delta: null });
+    this.job.upload = null;
+  }
+
+  /** What came of it may be half of one and half of another. */
+  #changed(): FileChanged {
+    this.#giveUp();
+    return new FileChanged();
   }
 
   #confirm(offset: number): void {

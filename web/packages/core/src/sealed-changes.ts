@@ -224,6 +224,8 @@ export class SealedChanges {
         isOver = step.isOver;
       }
       await sending;
+      // A browser refuses to read a file that has changed: what was read of it may be half of one and half of another.
+      await ask.file.slice(0, 1).arrayBuffer();
       signal?.throwIfAborted();
       const done = await this.#carryOut(deed, onSent);
       stored.set({ mark, packs: this.#storedAt(mark).filter((pack) => pack.of !== of) });

@@ -76,14 +76,15 @@ export class SealedChanging {
     folder,
     name,
     over,
-    node,
+    isBeside,
     file,
     kept,
   }: Calls['sealedPut']['ask']): Calls['sealedPut']['answer'] {
     const workspace = this.#workspace;
     const source = new BlobSource(file);
     const { size, lastModified } = file;
-    const deed = workspace.put(folder, name, over ?? undefined, node, size, lastModified);
+    const seen = over ? `${over.id}.${String(over.version)}` : undefined;
+    const deed = workspace.put(folder, name, seen, isBeside, size, lastModified);
     this.#files.set(deed, { source, at: 0 });
     if (kept) {
       const ids = kept.packs.map(({ id }) => id);

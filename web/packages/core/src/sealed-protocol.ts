@@ -159,9 +159,10 @@ export interface SealedSketch {
 export interface SealedPut {
   folder: string;
   name: string;
-  over: number | null;
-  /** Which file that version is of: it becomes its next one then, and is kept beside nothing. */
-  node?: string;
+  /** The version that somebody has seen; nothing where none is there. */
+  over: { id: string; version: number } | null;
+  /** Whether it is kept beside that where somebody changes it at the same moment. */
+  isBeside: boolean;
   file: File;
 }
 

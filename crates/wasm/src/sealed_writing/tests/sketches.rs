@@ -1,6 +1,12 @@
 //! Versions that are sent as what has changed.
 
 use super::*;
+use crate::sealed_workspace::SealedNode;
+
+/// Names the version of a node.
+pub(super) fn seen_of(node: &SealedNode) -> String {
+    format!("{}.{}", node.id, node.version)
+}
 
 #[test]
 fn a_version_whose_sketch_was_kept_is_sent_as_what_has_changed() {
@@ -20,9 +26,9 @@ fn a_version_whose_sketch_was_kept_is_sent_as_what_has_changed() {
     for (kept, number) in [Some(&sketch), Some(&other), None].into_iter().zip(0..) {
         large[1_000_000 + 2_000_000 * number] ^= 1;
         let before = scene.wire.len();
-        let version = page.list(ROOT).unwrap()[0].version;
+        let seen = seen_of(&page.list(ROOT).unwrap()[0]);
         let size = large.len() as f64;
-        let deed = page.put(ROOT, "large.bin", Some(version), None, size, NOW).unwrap();
+        let deed = page.put(ROOT, "large.bin", Some(seen), true, size, NOW).unwrap();
         let is_first = number == 0;
         assert_eq!(page.put_base(deed).unwrap().as_ref() == Some(&name), is_first);
         if let Some(sketch) = kept {

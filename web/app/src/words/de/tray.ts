@@ -12,6 +12,9 @@ export const tray: Words['tray'] = {
   resume: 'Fortsetzen',
   pauseAll: 'Alle anhalten',
   resumeAll: 'Alle fortsetzen',
+  retryAll: 'Alle noch einmal versuchen',
+  unreadable: (name, more) =>
+    `Nicht lesbar und nicht gesendet: ${name}${more > 0 ? ` und ${more} weitere` : ''}`,
   paused: 'Angehalten',
   pausedAt: (percent) => `Angehalten bei ${percent} %`,
   speed: (size) => `${size} pro Sekunde`,

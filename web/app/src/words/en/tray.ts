@@ -11,6 +11,9 @@ export const tray = {
   resume: 'Resume',
   pauseAll: 'Pause all',
   resumeAll: 'Resume all',
+  retryAll: 'Try all again',
+  unreadable: (name: string, more: number) =>
+    `Cannot be read, and not sent: ${name}${more > 0 ? ` and ${more} more` : ''}`,
   paused: 'Paused',
   pausedAt: (percent: number) => `Paused at ${percent} %`,
   speed: (size: string) => `${size} a second`,
