@@ -4,7 +4,6 @@
 //! address that a log could hold; nobody is helped to guess at the password of an account that is there, for the server's half of
 //! the exchange is refused for a name in use, and for any other one it costs an attempt at that name, as a sign-in does.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, State};
@@ -156,16 +155,23 @@ async fn find_for(
     find(app, secret, peer, open).await
 }
 
-/// Finds an invitation by its secret. Only so many that lead nowhere are listened to, beside links that do.
+/// Finds an invitation by its secret. Only so many that lead nowhere are answered, beside links that do; whoever comes by many of them
+/// keeps nobody from one that counts. A name in use costs as much, so that no invitation lists the names that there are.
 async fn find<T: Send + 'static>(
     app: &App,
     secret: &str,
     peer: PeerAddress,
     open: impl FnOnce(&dyn Metadata, &InvitationSecret) -> Result<T> + Send + 'static,
 ) -> Result<(InvitationSecret, T)> {
-    let found = try_to_find(app, secret, peer.network(), open).await;
-    if let Err(ServerError::InvitationGone { .. } | ServerError::RateLimited { .. }) = &found {
-        refused(app, peer).await;
+    let found = try_to_find(app, secret, open).await;
+    let is_gone = matches!(&found, Err(ServerError::InvitationGone { .. }));
+    if is_gone || matches!(&found, Err(ServerError::Taken { .. })) {
+        let limits = &app.dead_links_per_address;
+        let taken = limits.take(peer.network(), app.clock.elapsed());
+        if is_gone || taken.is_err() {
+            refused(app, peer).await;
+        }
+        taken.map_err(ServerError::limited)?;
     }
     found
 }
@@ -173,16 +179,12 @@ async fn find<T: Send + 'static>(
 async fn try_to_find<T: Send + 'static>(
     app: &App,
     secret: &str,
-    address: IpAddr,
     open: impl FnOnce(&dyn Metadata, &InvitationSecret) -> Result<T> + Send + 'static,
 ) -> Result<(InvitationSecret, T)> {
-    let limits = &app.dead_links_per_address;
-    limits.take(address, app.clock.elapsed()).map_err(ServerError::limited)?;
     let secret = InvitationSecret::from_text(secret);
     let secret = secret.ok_or(ServerError::InvitationGone { how: Ended::Unknown })?;
     let asked = secret.clone();
     let found = app.readers.read(move |metadata| open(metadata, &asked)).await?;
-    limits.give_back(&address);
     Ok((secret, found))
 }
 

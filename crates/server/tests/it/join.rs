@@ -164,13 +164,26 @@ async fn an_invitation_helps_nobody_to_guess_at_passwords() {
 }
 
 #[tokio::test]
-async fn invitations_that_do_not_count_are_listened_to_only_so_often() {
+async fn invitations_that_do_not_count_are_answered_only_so_often_and_others_always() {
     let server = TestServer::start_while_time_stands().await;
+    let (_, secret) = invite(&server, NOW);
     let body = json!({ "secret": "A".repeat(43) });
     for _ in 0..50 {
         assert_eq!(code(&ask(&server, "/join", &body).await), (404, "invitation_unknown"));
     }
     assert_eq!(code(&ask(&server, "/join", &body).await), (429, "rate_limited"));
+    assert_eq!(ask(&server, "/join", &json!({ "secret": secret })).await.0, StatusCode::OK);
+    assert_eq!(join(&server, &secret, "eve", PASSWORD).await.0, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn who_is_invited_asks_only_so_often_for_names_that_are_in_use() {
+    let server = TestServer::start_while_time_stands().await;
+    let (_, secret) = invite(&server, NOW);
+    for _ in 0..50 {
+        assert_eq!(code(&join(&server, &secret, "ada", PASSWORD).await), (409, "taken"));
+    }
+    assert_eq!(code(&join(&server, &secret, "ada", PASSWORD).await), (429, "rate_limited"));
 }
 
 #[tokio::test]

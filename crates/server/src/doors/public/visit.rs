@@ -54,10 +54,6 @@ impl FromRequestParts<Arc<App>> for Visit {
         let secret = names.nth(PARTS_BEFORE - 2).and_then(LinkSecret::from_text);
         let path = path::parse(names.nth(1).unwrap_or_default());
         let (secret, open) = find(app, secret, peer.network()).await?;
-        // Where the node was deleted, nobody is asked for a password either.
-        let view = app.view(open.caller, open.workspace).await.map_err(gone)?;
-        view.follow(open.link.node).ok_or(ServerError::LinkGone)?;
-        drop(view);
         let pass = pass_of(&parts.headers);
         let is_unlocked = open
             .link
@@ -68,19 +64,28 @@ impl FromRequestParts<Arc<App>> for Visit {
     }
 }
 
-/// Returns the link of a secret. Only so many that lead nowhere are listened to.
+/// Returns the link of a secret, whose node is there. Only so many that lead nowhere are answered.
 async fn find(
     app: &App,
     secret: Option<LinkSecret>,
     address: IpAddr,
 ) -> Result<(LinkSecret, OpenLink)> {
-    let limits = &app.dead_links_per_address;
-    limits.take(address, app.clock.elapsed()).map_err(ServerError::limited)?;
-    let now = app.now();
+    let found = try_to_find(app, secret).await;
+    if let Err(ServerError::LinkGone) = &found {
+        // Nobody guesses 256 bits, so whoever asks for many keeps nobody of the same address from those that lead somewhere.
+        let limits = &app.dead_links_per_address;
+        limits.take(address, app.clock.elapsed()).map_err(ServerError::limited)?;
+    }
+    found
+}
+
+async fn try_to_find(app: &App, secret: Option<LinkSecret>) -> Result<(LinkSecret, OpenLink)> {
     let secret = secret.ok_or(ServerError::LinkGone)?;
-    let asked = secret.clone();
+    let (asked, now) = (secret.clone(), app.now());
     let open = app.readers.read(move |metadata| links::open(metadata, &asked, now)).await?;
-    limits.give_back(&address);
+    // Where the node was deleted, nobody is asked for a password either.
+    let view = app.view(open.caller, open.workspace).await.map_err(gone)?;
+    view.follow(open.link.node).ok_or(ServerError::LinkGone)?;
     Ok((secret, open))
 }
 
