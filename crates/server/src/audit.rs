@@ -50,7 +50,7 @@ pub enum Happened {
     OidcUnbound,
     /// A person there who was unknown got an account, or somebody who was invited made one.
     AccountMade,
-    /// Somebody came by an invitation that does not count, any more or ever, or too often.
+    /// Somebody came by an invitation that does not count, any more or ever. Who comes too often is not noted.
     InvitationRefused,
     /// A device signed itself out.
     SignedOut,
@@ -76,7 +76,7 @@ pub enum Happened {
     LinkRevoked,
     /// A download was let in by a link.
     LinkDownload,
-    /// The password of a link was refused: it was wrong, or one of too many attempts.
+    /// The password of a link was wrong. Attempts that are too many are not noted, or strangers would fill the disk.
     LinkPasswordRefused,
     /// A pack or page was deleted.
     ObjectDeleted,

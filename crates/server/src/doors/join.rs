@@ -84,10 +84,8 @@ async fn begin(
     let BeginRequest { secret, user, message } = request;
     let message = decode("message", &message)?;
     find_for(&app, &secret, &user, peer).await?;
-    if let Err(limited) = rest::take_login_attempt(&app, &user, peer.network()) {
-        refused(&app, peer).await;
-        return Err(limited);
-    }
+    let taken = rest::take_login_attempt(&app, &user, peer.network());
+    taken.inspect_err(|_| app.metrics.logins_refused.add(1))?;
     let answer = app.passwords().await?.begin_new(&user, &message)?;
     Ok(Json(BegunAnswer { message: STANDARD.encode(answer) }))
 }
@@ -168,10 +166,10 @@ async fn find<T: Send + 'static>(
     if is_gone || matches!(&found, Err(ServerError::Taken { .. })) {
         let limits = &app.dead_links_per_address;
         let taken = limits.take(peer.network(), app.clock.elapsed());
-        if is_gone || taken.is_err() {
-            refused(app, peer).await;
-        }
-        taken.map_err(ServerError::limited)?;
+        taken.inspect_err(|_| app.metrics.logins_refused.add(1)).map_err(ServerError::limited)?;
+    }
+    if is_gone {
+        refused(app, peer).await;
     }
     found
 }
@@ -188,7 +186,7 @@ async fn try_to_find<T: Send + 'static>(
     Ok((secret, found))
 }
 
-/// Notes that somebody came by an invitation that does not count, or too often.
+/// Notes that somebody came by an invitation that does not count. Who comes too often is only counted, or strangers would fill the disk.
 async fn refused(app: &App, peer: PeerAddress) {
     app.metrics.logins_refused.add(1);
     let line = Line::new(app.clock.now(), Happened::InvitationRefused).from(peer.0.ip());

@@ -218,3 +218,25 @@ async fn the_audit_log_has_who_came_and_who_was_refused_and_no_secret() {
     ];
     assert_eq!(said, expected);
 }
+
+#[tokio::test]
+async fn what_is_not_listened_to_is_not_noted() {
+    let stopped = TestServer::start().await.stop().await;
+    let audit = stopped.database().with_file_name("audit.log");
+    let server = TestServer::start_again_while_time_stands(&stopped, |options| {
+        options.audit_log = Some(audit.clone());
+    });
+    let server = server.await;
+    let (_, secret) = invite(&server, NOW);
+    for attempt in 0..20 {
+        let (begun, _) = begin(&server, &secret, "eve", PASSWORD).await;
+        assert_eq!(begun.0 == StatusCode::TOO_MANY_REQUESTS, attempt >= 10, "{attempt}");
+    }
+    let body = json!({ "secret": "A".repeat(43) });
+    for attempt in 0..70 {
+        let answer = ask(&server, "/join", &body).await;
+        assert_eq!(answer.0 == StatusCode::TOO_MANY_REQUESTS, attempt >= 50, "{attempt}");
+    }
+    let text = std::fs::read_to_string(&audit).unwrap();
+    assert_eq!(text.matches("invitation_refused").count(), 50, "{text}");
+}

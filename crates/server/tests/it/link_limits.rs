@@ -205,6 +205,26 @@ async fn a_link_ends_on_its_day_and_a_pass_after_its_hour_and_the_audit_log_know
 }
 
 #[tokio::test]
+async fn passwords_that_are_not_listened_to_are_not_noted() {
+    let stopped = TestServer::start().await.stop().await;
+    let audit = stopped.database().with_file_name("audit.log");
+    let server = TestServer::start_again_while_time_stands(&stopped, |options| {
+        options.audit_log = Some(audit.clone());
+    });
+    let place = Place::new(server.await).await;
+    let (_, secret) = place.link(json!({ "path": "Attic/Photos", "password": "sesame" })).await;
+    let mut refused = 0;
+    while place.unlock(&secret, "wrong").await.0 == StatusCode::UNAUTHORIZED {
+        refused += 1;
+    }
+    for _ in 0..20 {
+        assert_eq!(place.unlock(&secret, "wrong").await.0, StatusCode::TOO_MANY_REQUESTS);
+    }
+    let text = std::fs::read_to_string(&audit).unwrap();
+    assert_eq!(text.matches("link_password_refused").count(), refused, "{text}");
+}
+
+#[tokio::test]
 async fn what_is_read_behind_a_link_that_is_taken_back_is_cut_off() {
     let place = Place::new(TestServer::start().await).await;
     let long = noise(40 << 20);

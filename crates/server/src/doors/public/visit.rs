@@ -160,7 +160,8 @@ impl Visit {
     /// [`ServerError::WrongLinkPassword`], [`ServerError::RateLimited`]; [`ServerError::Invalid`] where the link wants none.
     pub(crate) async fn unlock(&self, password: String) -> Result<String> {
         let unlocked = self.try_password(password).await;
-        if let Err(ServerError::WrongLinkPassword | ServerError::RateLimited { .. }) = &unlocked {
+        // What was not listened to is not noted either, or strangers would fill the disk.
+        if let Err(ServerError::WrongLinkPassword) = &unlocked {
             self.note(Happened::LinkPasswordRefused).await;
         }
         unlocked
