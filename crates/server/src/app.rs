@@ -33,8 +33,8 @@ use crate::files::Files;
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, CODES_PER_ACCOUNT, COUNTS_PER_ACCOUNT, DEAD_LINKS_PER_ADDRESS,
     HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT, LOGINS_PER_ADDRESS,
-    PASSWORDS_PER_LINK, PROOFS_PER_DEVICE, PROVIDER_LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX,
-    SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
+    PASSWORDS_PER_LINK, PASSWORDS_PER_LINK_AND_ADDRESS, PROOFS_PER_DEVICE,
+    PROVIDER_LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
 };
 use crate::metadata::{AccountId, Metadata};
 use crate::metrics::{Door, Fault, Metrics};
@@ -92,6 +92,8 @@ pub struct App {
     pub shares_per_account: Buckets<AccountId>,
     /// Counts of what a workspace holds, per account that asks.
     pub counts_per_account: Buckets<AccountId>,
+    /// Passwords that are tried, per link and address.
+    pub passwords_per_link_and_address: Buckets<(DeviceId, IpAddr)>,
     /// Passwords that are tried, per link.
     pub passwords_per_link: Buckets<DeviceId>,
     /// Links that lead nowhere, per address that asks.
@@ -165,6 +167,7 @@ impl App {
             proofs_per_device: Buckets::new(PROOFS_PER_DEVICE),
             shares_per_account: Buckets::new(SHARES_PER_ACCOUNT),
             counts_per_account: Buckets::new(COUNTS_PER_ACCOUNT),
+            passwords_per_link_and_address: Buckets::new(PASSWORDS_PER_LINK_AND_ADDRESS),
             passwords_per_link: Buckets::new(PASSWORDS_PER_LINK),
             dead_links_per_address: Buckets::new(DEAD_LINKS_PER_ADDRESS),
             passwords: OnceCell::new(),

@@ -140,8 +140,11 @@ pub const PROOFS_PER_DEVICE: Rate = Rate { burst: 10, interval: Duration::from_s
 /// Descriptions and keys that a provider of OpenID Connect is asked for.
 pub const PROVIDER_FETCHES: Rate = Rate { burst: 10, interval: Duration::from_secs(10) };
 
-/// Passwords that are tried at a link.
-pub const PASSWORDS_PER_LINK: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };
+/// Passwords that are tried at a link from one address, so that whoever does not know it keeps nobody else from trying.
+pub const PASSWORDS_PER_LINK_AND_ADDRESS: Rate =
+    Rate { burst: 10, interval: Duration::from_secs(360) };
+/// Passwords that are tried at a link from all addresses together.
+pub const PASSWORDS_PER_LINK: Rate = Rate { burst: 100, interval: Duration::from_secs(36) };
 /// Addresses of links that lead nowhere, from one address.
 pub const DEAD_LINKS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
 

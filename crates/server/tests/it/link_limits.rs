@@ -13,7 +13,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::links::Place;
-use crate::support::{SystemClock, TestServer, http, noise, read_json};
+use crate::support::{SystemClock, TestServer, http, http_from, noise, read_json};
 
 #[tokio::test]
 async fn a_password_is_wanted_before_anything_is_told() {
@@ -69,6 +69,50 @@ async fn passwords_are_tried_only_so_often_and_right_ones_cost_nothing() {
         );
     }
     assert_eq!(place.unlock(&other, "sesame").await.0, StatusCode::OK);
+}
+
+/// Tries a password as somebody at another address of this machine.
+async fn unlock_from(place: &Place, host: u8, secret: &str, password: &str) -> StatusCode {
+    let http = http_from([127, 0, 0, host].into());
+    let url = place.server.url(&format!("/api/v1/public/{secret}/unlock"));
+    let request = http.post(url).json(&json!({ "password": password }));
+    request.send().await.unwrap().status()
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_password_locks_a_link_for_nobody_at_another_address() {
+    let place = Place::new(TestServer::start_while_time_stands().await).await;
+    let request = json!({ "path": "Attic/Photos", "password": "sesame" });
+    let (_, secret) = place.link(request.clone()).await;
+    let (_, other) = place.link(request).await;
+    for _ in 0..10 {
+        let status = unlock_from(&place, 2, &secret, "wrong").await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED);
+    }
+    // What the link refuses takes nothing from what the address has for everything else.
+    for _ in 0..60 {
+        let status = unlock_from(&place, 2, &secret, "sesame").await;
+        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert_eq!(unlock_from(&place, 2, &other, "sesame").await, StatusCode::OK);
+    assert_eq!(unlock_from(&place, 3, &secret, "sesame").await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn passwords_from_many_addresses_are_tried_only_so_often_at_one_link() {
+    let place = Place::new(TestServer::start_while_time_stands().await).await;
+    let request = json!({ "path": "Attic/Photos", "password": "sesame" });
+    let (_, secret) = place.link(request.clone()).await;
+    let (_, other) = place.link(request).await;
+    for attempt in 0..100 {
+        let status = unlock_from(&place, 2 + attempt / 10, &secret, "wrong").await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{attempt}");
+    }
+    for _ in 0..60 {
+        let status = unlock_from(&place, 100, &secret, "sesame").await;
+        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert_eq!(unlock_from(&place, 100, &other, "sesame").await, StatusCode::OK);
 }
 
 #[tokio::test]

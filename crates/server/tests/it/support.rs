@@ -1,7 +1,7 @@
 //! A server, and devices that talk to it.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -315,9 +315,18 @@ impl Stopped {
 }
 
 pub(crate) fn http() -> reqwest::Client {
+    http_builder().build().unwrap()
+}
+
+/// A client that comes from this address, which is one of this machine.
+pub(crate) fn http_from(address: IpAddr) -> reqwest::Client {
+    http_builder().local_address(address).build().unwrap()
+}
+
+fn http_builder() -> reqwest::ClientBuilder {
     // Needed by the client library even where no TLS is spoken; somebody else may have been first.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().no_proxy().build().unwrap()
+    reqwest::Client::builder().no_proxy()
 }
 
 pub(crate) async fn read_json(response: Response) -> (StatusCode, Value) {

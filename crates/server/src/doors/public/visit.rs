@@ -173,17 +173,34 @@ impl Visit {
         let hash = open.link.password_hash.clone();
         let hash =
             hash.ok_or_else(|| ServerError::Invalid { what: "password", reason: reason() })?;
-        let (id, address, now) = (open.caller.device, self.peer.network(), app.clock.elapsed());
-        app.logins_per_address.take(address, now).map_err(ServerError::limited)?;
-        app.passwords_per_link.take(id, now).map_err(ServerError::limited)?;
+        self.take_attempt()?;
         let pass = secret.pass(&hash, app.now() + PASS_LIFE_SECONDS);
         let turn = app.password_turn().await?;
         if !turn.stretch(move || auth::verify_password(&password, Some(&hash))).await? {
             return Err(ServerError::WrongLinkPassword);
         }
+        let (id, address) = (open.caller.device, self.peer.network());
         app.passwords_per_link.give_back(&id);
+        app.passwords_per_link_and_address.give_back(&(id, address));
         app.logins_per_address.give_back(&address);
         Ok(pass)
+    }
+
+    /// Takes an attempt at the password. What is refused for this link takes nothing from what the address has for others and for signing in,
+    /// and what is refused for this address nothing from what other addresses have for the link.
+    fn take_attempt(&self) -> Result<()> {
+        let (app, id, address) = (&self.app, self.open.caller.device, self.peer.network());
+        let now = app.clock.elapsed();
+        app.logins_per_address.take(address, now).map_err(ServerError::limited)?;
+        let here = &app.passwords_per_link_and_address;
+        let taken = here.take((id, address), now).and_then(|()| {
+            let everywhere = app.passwords_per_link.take(id, now);
+            everywhere.inspect_err(|_| here.give_back(&(id, address)))
+        });
+        taken.map_err(|wait| {
+            app.logins_per_address.give_back(&address);
+            ServerError::limited(wait)
+        })
     }
 
     async fn note(&self, event: Happened) {
