@@ -49,7 +49,7 @@ struct LinkLine {
 impl LinkLine {
     fn new(seen: SeenLink, view: &View) -> Self {
         let SeenLink { link, maker, state } = seen;
-        let found = view.follow(link.node);
+        let found = links::node_of(&link, view);
         Self {
             id: link.device.id.to_string(),
             path: found.map(|(_, path)| path::encode(path.as_bytes())),
@@ -144,6 +144,12 @@ async fn node_at(
 ) -> Result<model::NodeId> {
     let path = path::parse(text)?;
     let node = app.view(caller, workspace).await?.get(&path)?;
+    if node.mounted.is_some() {
+        return Err(ServerError::Conflict {
+            what: format!("'{path}'"),
+            reason: "is shared as a workspace of its own; make the link there",
+        });
+    }
     match node.record.as_ref().map(|record| &record.kind) {
         // Where it leads to is told to nobody outside.
         Some(NodeKind::Symlink(_)) => Err(ServerError::Conflict {

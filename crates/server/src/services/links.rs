@@ -6,7 +6,7 @@
 //! has ended a link. In the database it is a device of its maker with limits, so that whatever ends a device ends it, too.
 
 use model::environment::random_bytes;
-use model::{DeviceId, NodeId, Random, WorkspaceId};
+use model::{DeviceId, NodeId, Random, RelativePath, WorkspaceId};
 
 use crate::auth::{Caller, LinkSecret};
 use crate::error::{Result, ServerError};
@@ -15,6 +15,7 @@ use crate::metadata::{
     AccountId, DeviceRecord, LinkRecord, Metadata, Scope, TokenLimits, WorkspaceRecord,
 };
 use crate::services::authorisation::{Right, Role, Standing, Verdict, judge};
+use crate::services::files::{FileNode, View};
 use crate::services::{accounts, workspaces};
 
 /// What a new link is to be.
@@ -208,6 +209,12 @@ pub fn open(metadata: &dyn Metadata, secret: &LinkSecret, now: i64) -> Result<Op
         State::Open if !link.device.is_revoked => Ok(OpenLink { caller, workspace, link }),
         _ => Err(ServerError::LinkGone),
     }
+}
+
+/// Returns the node to which a link leads and its path, wherever that is by now. Nothing where it was deleted, or is a folder that became a
+/// workspace of its own, or is in one.
+pub fn node_of(link: &LinkRecord, view: &View) -> Option<(FileNode, RelativePath)> {
+    view.follow(link.node).filter(|(node, _)| node.mounted.is_none())
 }
 
 /// Lets a download in, and counts it.

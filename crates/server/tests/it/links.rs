@@ -246,6 +246,28 @@ async fn link_to_a_folder_shows_what_is_below_it_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn link_to_a_folder_that_becomes_a_workspace_of_its_own_ends() {
+    let place = Place::new(TestServer::start().await).await;
+    let (id, secret) = place.link(json!({ "path": "Attic/Photos" })).await;
+    let (_, inner) = place.link(json!({ "path": "Attic/Photos/trip" })).await;
+    let (_, locked) = place.link(json!({ "path": "Attic/Photos", "password": "sesame" })).await;
+    let (outer, above) = place.link(json!({ "path": "Attic" })).await;
+    let photos = place.ada.create_workspace("Photos").await;
+    place.ada.mount(&place.home, "Attic/Photos", &photos).await;
+    for secret in [secret, inner, locked] {
+        place.assert_gone(&secret).await;
+        assert_eq!(place.json(&format!("{secret}/archive")).await.0, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(place.json(&above).await.0, StatusCode::OK);
+    let listed = place.links().await;
+    let path = |id: &str| &listed.iter().find(|link| link["id"] == id).unwrap()["path"];
+    assert_eq!((path(&id), path(&outer)), (&Value::Null, &json!("Attic")));
+    // Nor is one made that would lead nowhere.
+    let (status, problem) = place.try_link(&json!({ "path": "Attic/Photos" })).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("conflict")));
+}
+
+#[tokio::test]
 async fn link_to_a_whole_workspace_does_not_name_it() {
     let place = Place::new(TestServer::start().await).await;
     let (_, secret) = place.link(json!({})).await;

@@ -83,9 +83,9 @@ async fn try_to_find(app: &App, secret: Option<LinkSecret>) -> Result<(LinkSecre
     let secret = secret.ok_or(ServerError::LinkGone)?;
     let (asked, now) = (secret.clone(), app.now());
     let open = app.readers.read(move |metadata| links::open(metadata, &asked, now)).await?;
-    // Where the node was deleted, nobody is asked for a password either.
+    // Where the node is gone, nobody is asked for a password either.
     let view = app.view(open.caller, open.workspace).await.map_err(gone)?;
-    view.follow(open.link.node).ok_or(ServerError::LinkGone)?;
+    links::node_of(&open.link, &view).ok_or(ServerError::LinkGone)?;
     Ok((secret, open))
 }
 
@@ -124,14 +124,14 @@ impl Visit {
     /// Returns the node that is asked for, and the view that has it.
     ///
     /// # Errors
-    /// [`ServerError::LinkLocked`]; [`ServerError::LinkGone`] where the node of the link was deleted; [`ServerError::NotFound`].
+    /// [`ServerError::LinkLocked`]; [`ServerError::LinkGone`] where the node of the link is gone; [`ServerError::NotFound`].
     pub(crate) async fn node(&self) -> Result<(ViewGuard, FileNode)> {
         if !self.is_unlocked {
             return Err(ServerError::LinkLocked);
         }
         let OpenLink { caller, workspace, link } = &self.open;
         let view = self.app.view(*caller, *workspace).await.map_err(gone)?;
-        let (top, _) = view.follow(link.node).ok_or(ServerError::LinkGone)?;
+        let (top, _) = links::node_of(link, &view).ok_or(ServerError::LinkGone)?;
         let is_shown = |node: &FileNode| {
             let kind = node.record.as_ref().map(|record| &record.kind);
             !matches!(kind, Some(NodeKind::Symlink(_)))
