@@ -199,19 +199,20 @@ impl App {
         self.view_of(reading).await
     }
 
-    /// Lets somebody into a workspace, for as long as a request takes.
+    /// Lets somebody into a workspace, for as long as a request takes. Who reads for long is let in again and again.
     ///
     /// # Errors
-    /// [`ServerError::NotFound`] where the workspace is not the caller's; [`ServerError::Forbidden`] for a member without that right.
+    /// [`ServerError::NotSignedIn`], also where the day of a token or a link has come; [`ServerError::NotFound`] where the workspace is not the caller's; [`ServerError::Forbidden`] for a member without that right.
     pub(crate) async fn let_in(
         &self,
         caller: Caller,
         workspace: WorkspaceId,
         right: Right,
     ) -> Result<Reading> {
-        let begun = self.begin_reading(workspace);
+        let (begun, now) = (self.begin_reading(workspace), self.now());
         let open = move |metadata: &dyn Metadata| {
-            workspaces::open(metadata, &caller, workspace, right).map(|found| found.head)
+            workspaces::open_still(metadata, &caller, workspace, right, now)
+                .map(|(found, _)| found.head)
         };
         let head = self.readers.read(open).await?;
         Ok(begun.of(caller, head))
@@ -222,9 +223,9 @@ impl App {
     /// # Errors
     /// As [`Self::let_in`].
     pub(crate) async fn let_write(&self, caller: Caller, workspace: WorkspaceId) -> Result<Author> {
-        let begun = self.begin_reading(workspace);
+        let (begun, now) = (self.begin_reading(workspace), self.now());
         let open = move |metadata: &dyn Metadata| {
-            workspaces::open_with_device(metadata, &caller, workspace, Right::Write)
+            workspaces::open_still(metadata, &caller, workspace, Right::Write, now)
         };
         let (found, device) = self.readers.read(open).await?;
         Ok(Author { reading: begun.of(caller, found.head), device_name: device.name })

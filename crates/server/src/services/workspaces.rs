@@ -42,10 +42,7 @@ pub fn open(
 }
 
 /// Does the same, and returns what is known of the caller's device, too.
-///
-/// # Errors
-/// As [`open`].
-pub fn open_with_device(
+fn open_with_device(
     metadata: &dyn Metadata,
     caller: &Caller,
     workspace: WorkspaceId,
@@ -53,6 +50,22 @@ pub fn open_with_device(
 ) -> Result<(WorkspaceRecord, DeviceRecord)> {
     let device = accounts::check_caller(metadata, caller)?;
     Ok((open_as(metadata, &device, workspace, right)?, device))
+}
+
+/// Does what [`open`] does for a caller who may have been let in long ago, and returns what is known of its device, too.
+///
+/// # Errors
+/// As [`open`]; [`ServerError::NotSignedIn`] also by a token or a link whose day has come since.
+pub fn open_still(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    right: Right,
+    now: i64,
+) -> Result<(WorkspaceRecord, DeviceRecord)> {
+    let opened = open_with_device(metadata, caller, workspace, right)?;
+    accounts::check_not_expired(&opened.1, now)?;
+    Ok(opened)
 }
 
 /// Does what [`open`] does for a device that was found welcome in the same question to the database.

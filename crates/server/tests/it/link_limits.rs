@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use model::{Clock, Timestamp};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::links::Place;
@@ -174,7 +174,18 @@ async fn as_many_downloads_are_let_in_as_were_allowed_and_no_parts() {
 
 /// A clock that is set by hand.
 #[derive(Debug)]
-struct SetClock(AtomicI64, Arc<dyn Clock>);
+pub(crate) struct SetClock(AtomicI64, Arc<dyn Clock>);
+
+impl SetClock {
+    /// Makes one that says when the tests are, and sleeps as others do.
+    pub(crate) fn start() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(1_700_000_000), SystemClock::start()))
+    }
+
+    pub(crate) fn set(&self, seconds: i64) {
+        self.0.store(seconds, Ordering::Relaxed);
+    }
+}
 
 impl Clock for SetClock {
     fn now(&self) -> Timestamp {
@@ -193,7 +204,7 @@ impl Clock for SetClock {
 #[tokio::test]
 async fn a_link_ends_on_its_day_and_a_pass_after_its_hour_and_the_audit_log_knows() {
     let stopped = TestServer::start().await.stop().await;
-    let clock = Arc::new(SetClock(AtomicI64::new(1_700_000_000), SystemClock::start()));
+    let clock = SetClock::start();
     let audit = stopped.database().with_file_name("audit.log");
     let server = TestServer::start_again(&stopped, |options| {
         options.clock = clock.clone();
@@ -211,13 +222,13 @@ async fn a_link_ends_on_its_day_and_a_pass_after_its_hour_and_the_audit_log_know
     let content = format!("{secret}/content");
     let status = async || place.ask(&content, &pass).await.status();
     assert_eq!(status().await, StatusCode::OK);
-    clock.0.store(1_700_003_599, Ordering::Relaxed);
+    clock.set(1_700_003_599);
     assert_eq!(status().await, StatusCode::OK);
-    clock.0.store(1_700_003_600, Ordering::Relaxed);
+    clock.set(1_700_003_600);
     assert_eq!(status().await, StatusCode::UNAUTHORIZED);
-    clock.0.store(1_700_007_199, Ordering::Relaxed);
+    clock.set(1_700_007_199);
     assert_eq!(place.json(&secret).await.0, StatusCode::OK);
-    clock.0.store(1_700_007_200, Ordering::Relaxed);
+    clock.set(1_700_007_200);
     place.assert_gone(&secret).await;
     let links = place.links().await;
     let expired = links.iter().find(|link| link["id"] == id).unwrap();
@@ -275,17 +286,41 @@ async fn what_is_read_behind_a_link_that_is_taken_back_is_cut_off() {
     place.make(Method::PUT, "files/long", &long).await;
     let (id, secret) = place.link(json!({ "path": "long" })).await;
     let answer = place.ask(&format!("{secret}/content"), &[]).await;
+    let taken_back = async || assert_eq!(place.take_back(&id).await, StatusCode::NO_CONTENT);
+    assert_cut_off(answer, long.len(), taken_back).await;
+    place.assert_gone(&secret).await;
+    assert_eq!(place.take_back(&id).await, StatusCode::NOT_FOUND);
+    assert_eq!(place.links().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn what_is_read_behind_a_link_whose_day_comes_is_cut_off() {
+    let stopped = TestServer::start().await.stop().await;
+    let clock = SetClock::start();
+    let server = TestServer::start_again(&stopped, |options| options.clock = clock.clone());
+    let place = Place::new(server.await.unwrap()).await;
+    let long = noise(40 << 20);
+    place.make(Method::PUT, "files/long", &long).await;
+    for rest in ["content/long", "archive"] {
+        let now = clock.now().seconds;
+        let (_, secret) = place.link(json!({ "expires_in_seconds": 60 })).await;
+        let answer = place.ask(&format!("{secret}/{rest}"), &[]).await;
+        assert_cut_off(answer, long.len(), async || clock.set(now + 60)).await;
+        place.assert_gone(&secret).await;
+    }
+}
+
+/// Reads an answer that must break off where `end` is done after its first bytes.
+pub(crate) async fn assert_cut_off(answer: Response, whole: usize, end: impl AsyncFnOnce()) {
+    assert_eq!(answer.status(), StatusCode::OK);
     let mut bytes = answer.bytes_stream();
     let mut length = bytes.next().await.unwrap().unwrap().len();
-    assert_eq!(place.take_back(&id).await, StatusCode::NO_CONTENT);
+    end().await;
     let end = loop {
         match bytes.next().await {
             Some(Ok(piece)) => length += piece.len(),
             end => break end,
         }
     };
-    assert!(end.is_some_and(|end| end.is_err()) && length < long.len(), "{length}");
-    place.assert_gone(&secret).await;
-    assert_eq!(place.take_back(&id).await, StatusCode::NOT_FOUND);
-    assert_eq!(place.links().await, [] as [Value; 0]);
+    assert!(end.is_some_and(|end| end.is_err()) && length < whole, "{length}");
 }

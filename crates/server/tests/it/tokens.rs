@@ -6,7 +6,8 @@ use model::wire::RefusalKind;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::{Device, TestServer, read_json};
+use crate::link_limits::{SetClock, assert_cut_off};
+use crate::support::{Device, TestServer, noise, read_json};
 
 async fn add(device: &Device, body: Value) -> (StatusCode, Value) {
     let request = device.request(Method::POST, "/tokens").json(&body);
@@ -51,6 +52,28 @@ async fn tokens_are_shown_once_listed_and_taken_back_with_their_connections() {
     assert_eq!(program.get("/whoami").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(ada.get("/tokens").await.1, json!([]));
     assert_eq!(ada.status(Method::DELETE, &path, vec![]).await, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_is_read_by_a_token_whose_day_comes_is_cut_off() {
+    let stopped = TestServer::start().await.stop().await;
+    let clock = SetClock::start();
+    let server = TestServer::start_again(&stopped, |options| options.clock = clock.clone());
+    let server = server.await.unwrap();
+    let ada = server.device("ada").await;
+    let home = ada.create_workspace("home").await;
+    let (path, long) = (format!("/workspaces/{}/files/long", home.workspace()), noise(40 << 20));
+    assert_eq!(ada.status(Method::PUT, &path, long.clone()).await, StatusCode::CREATED);
+    let body = json!({ "name": "rclone", "scope": "read", "expires_in_seconds": 60 });
+    let program = application(&ada, &add(&ada, body).await.1);
+    let answer = program.request(Method::GET, &path).send().await.unwrap();
+    let events = format!("/workspaces/{}/events", home.workspace());
+    let mut events = program.request(Method::GET, &events).send().await.unwrap().bytes_stream();
+    assert!(events.next().await.is_some());
+    assert_cut_off(answer, long.len(), async || clock.set(1_700_000_060)).await;
+    // Who listens hears nothing more.
+    assert_eq!(ada.status(Method::PUT, &path, vec![]).await, StatusCode::OK);
+    assert!(events.next().await.is_none());
 }
 
 #[tokio::test]

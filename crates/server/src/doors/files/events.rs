@@ -93,9 +93,10 @@ pub(super) async fn listen(
 impl Listening {
     /// Returns where the log ends.
     async fn head(&self) -> Result<u64> {
-        let (caller, workspace) = (self.caller, self.workspace);
+        let (caller, workspace, now) = (self.caller, self.workspace, self.app.now());
         let read = move |metadata: &dyn Metadata| {
-            workspaces::open(metadata, &caller, workspace, Right::Read).map(|found| found.head.seq)
+            workspaces::open_still(metadata, &caller, workspace, Right::Read, now)
+                .map(|(found, _)| found.head.seq)
         };
         self.app.readers.read(read).await
     }
