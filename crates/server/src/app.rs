@@ -31,10 +31,11 @@ use crate::doors::{
 use crate::error::ServerError;
 use crate::files::Files;
 use crate::limits::{
-    BODIES_LENGTH_MAX, Buckets, CODES_PER_ACCOUNT, COUNTS_PER_ACCOUNT, DEAD_LINKS_PER_ADDRESS,
-    HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT, LOGINS_PER_ADDRESS,
-    PASSWORDS_PER_LINK, PASSWORDS_PER_LINK_AND_ADDRESS, PROOFS_PER_DEVICE,
-    PROVIDER_LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
+    BODIES_LENGTH_MAX, BODIES_OF_STRANGERS_LENGTH_MAX, Buckets, CODES_PER_ACCOUNT,
+    COUNTS_PER_ACCOUNT, DEAD_LINKS_PER_ADDRESS, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX,
+    LOGINS_PER_ACCOUNT, LOGINS_PER_ADDRESS, PASSWORDS_PER_LINK, PASSWORDS_PER_LINK_AND_ADDRESS,
+    PROOFS_PER_DEVICE, PROVIDER_LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT,
+    URI_LENGTH_MAX,
 };
 use crate::metadata::{AccountId, Metadata};
 use crate::metrics::{Door, Fault, Metrics};
@@ -49,6 +50,9 @@ use crate::services::writer::Writer;
 
 mod keeping;
 mod passwords;
+mod share;
+
+pub use share::Share;
 
 /// How many objects are stored at once at most, but for chance; two of one name never are.
 const OBJECT_LOCKS: usize = 64;
@@ -106,8 +110,10 @@ pub struct App {
     pub logins: Arc<Semaphore>,
     /// Which packs may be deleted.
     pub condemned: CondemnedCache,
-    /// Memory for bodies of objects.
-    pub bodies: Arc<Semaphore>,
+    /// What people with accounts, their devices and programs take at once.
+    pub accounts: Share,
+    /// What strangers behind links take at once.
+    pub strangers: Share,
     /// Memory for requests of live connections.
     pub requests: Arc<Semaphore>,
     /// The files of plain workspaces.
@@ -143,8 +149,8 @@ impl App {
     ) -> Self {
         let metrics = Arc::<Metrics>::default();
         let counts = (Arc::clone(&clock), Arc::clone(&metrics));
+        let requests = (REQUESTS_LENGTH_MAX / live::REQUEST_UNIT) as usize;
         let committer = Committer::new(writer.clone(), hub.clone(), news.clone(), counts);
-        let units = |length: u64, unit: u64| Arc::new(Semaphore::new((length / unit) as usize));
         Self {
             known_passwords: KnownPasswords::new(&*random),
             started: clock.elapsed(),
@@ -174,8 +180,9 @@ impl App {
             exchanges: Exchanges::default(),
             logins: Arc::new(Semaphore::new(LOGINS_AT_ONCE_MAX)),
             condemned: CondemnedCache::default(),
-            bodies: units(BODIES_LENGTH_MAX, packs::BODY_UNIT),
-            requests: units(REQUESTS_LENGTH_MAX, live::REQUEST_UNIT),
+            accounts: Share::new(BODIES_LENGTH_MAX),
+            strangers: Share::new(BODIES_OF_STRANGERS_LENGTH_MAX),
+            requests: Arc::new(Semaphore::new(requests)),
             files,
             in_use,
             health: health::Health::default(),

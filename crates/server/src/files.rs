@@ -32,7 +32,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 pub use checksums::{Algorithm, Checksum, Checksums, KnownChecksums};
 pub use delta::DeltaAnswer;
 pub use history::VersionPage;
-pub use reading::FileReader;
+pub use reading::{FileReader, Recipient};
 pub use searching::{Found, FoundPage};
 pub use spool::{Spool, Spooled, Spools};
 pub use uploads::{UPLOAD_LIFE, UploadState};

@@ -50,8 +50,10 @@ pub fn openings_at_once_max() -> usize {
 }
 /// How many bytes of entries one answer carries at most; the last entry may go beyond.
 pub const ENTRIES_LENGTH_MAX: u64 = 3 * 1024 * 1024;
-/// How many bytes of object bodies are in memory at most, of all requests together.
+/// How many bytes of object bodies are in memory at most, of all requests of accounts together.
 pub const BODIES_LENGTH_MAX: u64 = 512 * 1024 * 1024;
+/// How many are beside them, of all requests of strangers behind links together.
+pub const BODIES_OF_STRANGERS_LENGTH_MAX: u64 = BODIES_LENGTH_MAX / 4;
 /// How many bytes of live requests are in memory at most, of all connections together.
 pub const REQUESTS_LENGTH_MAX: u64 = 256 * 1024 * 1024;
 /// How many requests of one live connection are worked on at once.

@@ -1,8 +1,6 @@
 //! A folder as one ZIP file ([`content::archive`]), while it is read. *Invariants*: what is in it was there when it began; memory does not grow
 //! with the files.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
@@ -10,14 +8,12 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use content::archive::{ArchiveWriting, Layout, Member, Piece};
 use futures_util::stream::try_unfold;
-use model::{NodeId, RelativePath, WorkspaceId};
+use model::{NodeId, RelativePath};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::public::attachment;
-use crate::app::App;
-use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::files::FileReader;
+use crate::files::{FileReader, Recipient};
 use crate::services::files::{FileNode, View};
 
 /// A folder as it is to be sent.
@@ -38,18 +34,13 @@ impl Archive {
         (headers(&self.layout, &self.name), Body::empty()).into_response()
     }
 
-    /// Sends it to who may read it as `caller`; the first byte is read when it is asked for.
-    pub(super) async fn send(
-        self,
-        (app, caller, workspace): (Arc<App>, Caller, WorkspaceId),
-    ) -> Result<Response> {
+    /// Sends it; the first byte is read when it is asked for.
+    pub(super) async fn send(self, recipient: Recipient) -> Result<Response> {
         let Self { layout, name } = self;
-        let memory = app.memory_for_body(layout.weight()).await?;
+        let memory = recipient.memory_for_body(layout.weight()).await?;
         let headers = headers(&layout, &name);
         let sending = Sending {
-            app,
-            caller,
-            workspace,
+            recipient,
             writing: ArchiveWriting::new(layout),
             reader: None,
             before: None,
@@ -97,9 +88,7 @@ fn headers(layout: &Layout, name: &str) -> HeaderMap {
 
 /// An archive on its way out.
 struct Sending {
-    app: Arc<App>,
-    caller: Caller,
-    workspace: WorkspaceId,
+    recipient: Recipient,
     writing: ArchiveWriting,
     /// Who reads the file that is sent now.
     reader: Option<Box<FileReader>>,
@@ -127,9 +116,8 @@ impl Sending {
                     let reader = match self.before.take() {
                         Some(before) => before.follow(content).await?,
                         None => {
-                            let (app, range) = (Arc::clone(&self.app), 0..content.size);
-                            FileReader::open(app, self.caller, self.workspace, content, range)
-                                .await?
+                            let recipient = self.recipient.clone();
+                            FileReader::open(recipient, content, 0..content.size).await?
                         }
                     };
                     self.reader = Some(Box::new(reader));

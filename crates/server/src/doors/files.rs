@@ -17,7 +17,7 @@ use super::archive::Archive;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::files::Applied;
+use crate::files::{Applied, Recipient};
 use crate::limits::{LIST_MAX, SMALL_BODY_LENGTH_MAX};
 use crate::services::files::changes::{self, Destination};
 use crate::services::files::versions::VersionScan;
@@ -114,7 +114,7 @@ async fn head_archive(target: Target) -> Result<Response> {
 /// Sends a folder with everything in it as a ZIP file.
 async fn archive(target: Target) -> Result<Response> {
     let archive = lay_out(&target).await?;
-    archive.send((target.app, target.caller, target.workspace)).await
+    archive.send(Recipient::account(target.app, target.caller, target.workspace)).await
 }
 
 /// Answers a request that changed a node.

@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::limits::{BODIES_LENGTH_MAX, BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
+use crate::limits::{BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
 use crate::services::{keys, objects};
 
 mod direct;
@@ -34,9 +34,6 @@ mod kept;
 pub(crate) mod range;
 
 use range::Part;
-
-/// Memory for bodies is counted in pieces of this many bytes.
-pub(crate) const BODY_UNIT: u64 = 64 * 1024;
 
 /// How much of a refused body is read, so that a sender who is still sending hears why.
 const DRAIN_LENGTH_MAX: u64 = 8 * 1024 * 1024;
@@ -363,14 +360,12 @@ fn too_large(length_max: u64) -> ServerError {
 }
 
 impl App {
-    /// Waits for memory for a body.
+    /// Waits for memory for a body of somebody with an account.
+    ///
+    /// # Errors
+    /// As [`crate::app::Share::memory_for_body`].
     pub(crate) async fn memory_for_body(&self, length: u64) -> Result<OwnedSemaphorePermit> {
-        let units = length.min(BODIES_LENGTH_MAX).div_ceil(BODY_UNIT).max(1) as u32;
-        let permit = Arc::clone(&self.bodies).acquire_many_owned(units);
-        match tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(ServerError::Unavailable { reason: "moves too many objects at once" }),
-        }
+        self.accounts.memory_for_body(length).await
     }
 }
 

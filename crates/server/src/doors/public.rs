@@ -199,7 +199,7 @@ pub(super) async fn send(visit: Visit, headers: HeaderMap) -> Result<Response> {
         Some(_) => Part::Whole,
         None => wanted.shown().part(&headers)?,
     };
-    let response = wanted.send(visit.reading(), &part).await.map_err(visit::gone)?;
+    let response = wanted.send(visit.recipient(), &part).await.map_err(visit::gone)?;
     if !matches!(&part, Part::Range(range) if range.start > 0) {
         visit.admit().await?;
     }
@@ -218,7 +218,7 @@ pub(super) async fn head_archive(visit: Visit) -> Result<Response> {
 
 /// Sends a folder with everything in it, which is one download.
 pub(super) async fn send_archive(visit: Visit) -> Result<Response> {
-    let response = archive(&visit).await?.send(visit.reading()).await?;
+    let response = archive(&visit).await?.send(visit.recipient()).await?;
     visit.admit().await?;
     Ok(response)
 }
@@ -243,3 +243,6 @@ pub(super) fn attachment(name: &str) -> HeaderValue {
     };
     text.parse().expect("letters, digits and % fit into a header")
 }
+
+#[cfg(test)]
+mod tests;

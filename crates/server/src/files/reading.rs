@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::opened::OpenRecords;
 use super::packs::damaged_content;
 use super::views::Reading;
-use crate::app::App;
+use crate::app::{App, Share};
 use crate::auth::Caller;
 use crate::error::Result;
 use crate::services::authorisation::Right;
@@ -25,6 +25,37 @@ const CHUNKS_AT_ONCE: usize = 64;
 
 /// About how many bytes of memory a reader takes: a record and a piece of it. Who reads photographs takes more.
 const READER_MEMORY: u64 = 2 * 1024 * 1024;
+
+/// To whom files are sent, and of whose share the memory is that they take until then.
+#[derive(Debug, Clone)]
+pub struct Recipient {
+    app: Arc<App>,
+    caller: Caller,
+    workspace: WorkspaceId,
+    share: Share,
+}
+
+impl Recipient {
+    /// Somebody with an account.
+    pub fn account(app: Arc<App>, caller: Caller, workspace: WorkspaceId) -> Self {
+        let share = app.accounts.clone();
+        Self { app, caller, workspace, share }
+    }
+
+    /// A stranger, who reads by the rights of a link.
+    pub fn stranger(app: Arc<App>, link: Caller, workspace: WorkspaceId) -> Self {
+        let share = app.strangers.clone();
+        Self { app, caller: link, workspace, share }
+    }
+
+    /// Waits for memory for a body.
+    ///
+    /// # Errors
+    /// As [`Share::memory_for_body`].
+    pub(crate) async fn memory_for_body(&self, length: u64) -> Result<OwnedSemaphorePermit> {
+        self.share.memory_for_body(length).await
+    }
+}
 
 /// Reads a part of a file.
 #[derive(Debug)]
@@ -47,14 +78,9 @@ impl FileReader {
     ///
     /// # Errors
     /// Those of [`App::view`]; damage, and whatever the store says.
-    pub async fn open(
-        app: Arc<App>,
-        caller: Caller,
-        workspace: WorkspaceId,
-        content: &Content,
-        range: Range<u64>,
-    ) -> Result<Self> {
-        let memory = app.memory_for_body(READER_MEMORY).await?;
+    pub async fn open(recipient: Recipient, content: &Content, range: Range<u64>) -> Result<Self> {
+        let memory = recipient.memory_for_body(READER_MEMORY).await?;
+        let Recipient { app, caller, workspace, .. } = recipient;
         let who = (app, caller, workspace);
         Self::open_on((memory, OpenRecords::default()), who, content, range).await
     }

@@ -1,7 +1,5 @@
 //! Contents of files: out with ranges, in with conditions.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::Query;
@@ -10,19 +8,17 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use model::{Content, NodeKind, RelativePath, Timestamp, WorkspaceId};
+use model::{Content, NodeKind, RelativePath, Timestamp};
 use serde::Deserialize;
 
 use super::conditions::{MTIME_HEADER, checksum_of, condition_of, is_known, modified_of};
 use super::json::NodeLine;
 use super::{Target, date, etag_of};
-use crate::app::App;
-use crate::auth::Caller;
 use crate::doors::packs::drain;
 use crate::doors::packs::range::Part;
 use crate::doors::tree::{Changed, FileTree};
 use crate::error::{Result, ServerError};
-use crate::files::{FileReader, Put, Spool, Spooled};
+use crate::files::{FileReader, Put, Recipient, Spool, Spooled};
 use crate::limits::BODY_WAIT_TIMEOUT;
 use crate::services::files::FileNode;
 
@@ -140,14 +136,10 @@ impl Wanted {
         &self.name
     }
 
-    /// Sends a part of the file, to who may read it as `caller`.
-    pub(crate) async fn send(
-        &self,
-        (app, caller, workspace): (Arc<App>, Caller, WorkspaceId),
-        part: &Part,
-    ) -> Result<Response> {
+    /// Sends a part of the file.
+    pub(crate) async fn send(&self, recipient: Recipient, part: &Part) -> Result<Response> {
         let bounds = part.bounds(self.shown.length);
-        let reader = FileReader::open(app, caller, workspace, &self.content, bounds).await?;
+        let reader = FileReader::open(recipient, &self.content, bounds).await?;
         Ok(self.shown.send(part, Body::from_stream(reader.into_stream())))
     }
 }
@@ -173,7 +165,7 @@ pub(super) async fn get(
         return Ok(known);
     }
     let part = wanted.shown.part(&headers)?;
-    wanted.send((target.app, target.caller, target.workspace), &part).await
+    wanted.send(Recipient::account(target.app, target.caller, target.workspace), &part).await
 }
 
 /// Answers PUT.

@@ -7,14 +7,14 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 use axum::http::request::Parts;
-use model::{NodeKind, RelativePath, WorkspaceId};
+use model::{NodeKind, RelativePath};
 
 use super::path;
 use crate::app::App;
 use crate::audit::{Happened, Line};
-use crate::auth::{self, Caller, LinkSecret};
+use crate::auth::{self, LinkSecret};
 use crate::error::{Result, ServerError};
-use crate::files::ViewGuard;
+use crate::files::{Recipient, ViewGuard};
 use crate::listener::PeerAddress;
 use crate::metadata::{LinkRecord, Metadata};
 use crate::services::files::FileNode;
@@ -116,9 +116,9 @@ impl Visit {
         format!("/s/{}", self.secret.to_text())
     }
 
-    /// Returns who reads, and where.
-    pub(crate) fn reading(&self) -> (Arc<App>, Caller, WorkspaceId) {
-        (Arc::clone(&self.app), self.open.caller, self.open.workspace)
+    /// Returns to whom files are sent.
+    pub(crate) fn recipient(&self) -> Recipient {
+        Recipient::stranger(Arc::clone(&self.app), self.open.caller, self.open.workspace)
     }
 
     /// Returns the node that is asked for, and the view that has it.

@@ -15,7 +15,7 @@ use super::{
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::files::FileReader;
+use crate::files::{FileReader, Recipient};
 use crate::limits::LIST_MAX;
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
@@ -88,8 +88,9 @@ impl FileTree for WorkspaceTree {
     ) -> Result<BoxStream<'static, std::io::Result<Bytes>>> {
         let no_file = || ServerError::Conflict { what: format!("'{path}'"), reason: "is no file" };
         let content = file.handle.content().ok_or_else(no_file)?;
-        let (app, caller, workspace) = (Arc::clone(&self.app), self.caller, self.workspace);
-        let reader = FileReader::open(app, caller, workspace, content, range).await?;
+        let app = Arc::clone(&self.app);
+        let recipient = Recipient::account(app, self.caller, self.workspace);
+        let reader = FileReader::open(recipient, content, range).await?;
         Ok(reader.into_stream().boxed())
     }
 

@@ -1,0 +1,42 @@
+//! What one kind of callers takes of the server at once, until it was sent.
+//!
+//! *Invariant*: people with accounts and strangers behind links have a share each, so that strangers who read slowly, however many they are,
+//! take nothing of what accounts need.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::{Result, ServerError};
+use crate::limits::BODY_WAIT_TIMEOUT;
+
+/// Memory for bodies is counted in pieces of this many bytes.
+const BODY_UNIT: u64 = 64 * 1024;
+
+/// A share of the server; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Share {
+    bodies: Arc<Semaphore>,
+    bodies_length_max: u64,
+}
+
+impl Share {
+    /// Makes a share with so many bytes of memory for bodies.
+    pub fn new(bodies_length_max: u64) -> Self {
+        let units = (bodies_length_max / BODY_UNIT) as usize;
+        Self { bodies: Arc::new(Semaphore::new(units)), bodies_length_max }
+    }
+
+    /// Waits for memory for a body. One that is longer than all of it waits for all.
+    ///
+    /// # Errors
+    /// [`ServerError::Unavailable`] where others have it for too long.
+    pub(crate) async fn memory_for_body(&self, length: u64) -> Result<OwnedSemaphorePermit> {
+        let units = length.min(self.bodies_length_max).div_ceil(BODY_UNIT).max(1) as u32;
+        let permit = Arc::clone(&self.bodies).acquire_many_owned(units);
+        match tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(ServerError::Unavailable { reason: "moves too many objects at once" }),
+        }
+    }
+}
