@@ -44,6 +44,8 @@ pub const LIST_MAX: usize = 1000;
 pub const SEARCH_STEP: usize = 16 * 1024;
 /// How many searches look at names at once.
 pub const SEARCHES_AT_ONCE_MAX: usize = 2;
+/// How many archives accounts, and how many strangers behind links, have laid out at once: each looks at all that is in a folder.
+pub const ARCHIVES_AT_ONCE_MAX: usize = 2;
 /// How many records that take long to open are opened at once: for half of the cores nobody waits for photographs and documents of others.
 pub fn openings_at_once_max() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))

@@ -224,6 +224,35 @@ impl Layout {
         Ok(Self::place(entries))
     }
 
+    /// Returns about how many bytes of memory a layout of the same members takes ([`Self::weight`]), without making it.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn weigh<'a, Key>(
+        members: Vec<(Key, &'a NodeRecord)>,
+        mut list: impl FnMut(&Key) -> Vec<(Key, &'a NodeRecord)>,
+    ) -> Result<u64, ContentError> {
+        let mut waiting: Vec<_> = members.into_iter().map(|member| (0, member)).collect();
+        let (mut count, mut weight) = (0, 0);
+        while let Some((folder_length, (key, record))) = waiting.pop() {
+            let mut length = folder_length + record.name.as_bytes().len();
+            let content = match &record.kind {
+                NodeKind::Symlink(_) => continue,
+                NodeKind::File(content) => Some(content),
+                NodeKind::Directory => {
+                    length += 1;
+                    waiting.extend(list(&key).into_iter().map(|member| (length, member)));
+                    None
+                }
+            };
+            (count, weight) = (count + 1, weight + entry_weight(length, content));
+            if count > ENTRIES_MAX || length > usize::from(u16::MAX) {
+                return Err(ContentError::TooMuchToArchive { max: ENTRIES_MAX });
+            }
+        }
+        Ok(weight)
+    }
+
     /// Gives every entry its place.
     fn place(mut entries: Vec<Entry>) -> Self {
         let mut offset = 0;
@@ -249,10 +278,7 @@ impl Layout {
 
     /// Returns about how many bytes of memory this takes.
     pub fn weight(&self) -> u64 {
-        let weight = |entry: &Entry| {
-            let chunks = entry.content.as_ref().map_or(0, |content| content.chunks.len());
-            (ENTRY_WEIGHT + entry.path.len() + chunks * size_of::<model::ChunkRef>()) as u64
-        };
+        let weight = |entry: &Entry| entry_weight(entry.path.len(), entry.content.as_ref());
         self.entries.iter().map(weight).sum()
     }
 
@@ -307,6 +333,11 @@ impl Layout {
             .u16(0)
             .0
     }
+}
+
+fn entry_weight(path_length: usize, content: Option<&Content>) -> u64 {
+    let chunks = content.map_or(0, |content| content.chunks.len());
+    (ENTRY_WEIGHT + path_length + chunks * size_of::<model::ChunkRef>()) as u64
 }
 
 /// Lets the members of a folder wait, so that those that come first are taken from the end.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{Result, ServerError};
-use crate::limits::BODY_WAIT_TIMEOUT;
+use crate::limits::{ARCHIVES_AT_ONCE_MAX, BODY_WAIT_TIMEOUT};
 
 /// Memory for bodies is counted in pieces of this many bytes.
 const BODY_UNIT: u64 = 64 * 1024;
@@ -18,13 +18,16 @@ const BODY_UNIT: u64 = 64 * 1024;
 pub struct Share {
     bodies: Arc<Semaphore>,
     bodies_length_max: u64,
+    /// A permit per archive that is laid out.
+    archives: Arc<Semaphore>,
 }
 
 impl Share {
     /// Makes a share with so many bytes of memory for bodies.
     pub fn new(bodies_length_max: u64) -> Self {
         let units = (bodies_length_max / BODY_UNIT) as usize;
-        Self { bodies: Arc::new(Semaphore::new(units)), bodies_length_max }
+        let archives = Arc::new(Semaphore::new(ARCHIVES_AT_ONCE_MAX));
+        Self { bodies: Arc::new(Semaphore::new(units)), bodies_length_max, archives }
     }
 
     /// Waits for memory for a body. One that is longer than all of it waits for all.
@@ -37,6 +40,18 @@ impl Share {
         match tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(ServerError::Unavailable { reason: "moves too many objects at once" }),
+        }
+    }
+
+    /// Waits for the turn of an archive that is to be laid out.
+    ///
+    /// # Errors
+    /// [`ServerError::Unavailable`] where too many others are before it.
+    pub(crate) async fn turn_of_archive(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.archives).acquire_owned();
+        match tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(ServerError::Unavailable { reason: "lays out too many archives at once" }),
         }
     }
 }

@@ -1,32 +1,57 @@
 //! A folder as one ZIP file ([`content::archive`]), while it is read. *Invariants*: what is in it was there when it began; memory does not grow
-//! with the files.
+//! with the files, and what the list of them takes is reserved before it is made, whether the archive is sent or only described.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use content::ContentError;
 use content::archive::{ArchiveWriting, Layout, Member, Piece};
 use futures_util::stream::try_unfold;
 use model::{NodeId, RelativePath};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::public::attachment;
+use crate::blocking;
 use crate::error::{Result, ServerError};
-use crate::files::{FileReader, Recipient};
+use crate::files::{FileReader, Recipient, ViewGuard};
 use crate::services::files::{FileNode, View};
+
+/// A folder that somebody wants as an archive.
+pub(super) trait ArchiveRequest: Sync {
+    /// Returns to whom it goes.
+    fn recipient(&self) -> Recipient;
+
+    /// Returns what it is called where it is refused.
+    fn path(&self) -> &RelativePath;
+
+    /// Looks the folder up.
+    fn find(&self) -> impl Future<Output = Result<(ViewGuard, FileNode)>> + Send;
+}
 
 /// A folder as it is to be sent.
 pub(super) struct Archive {
     layout: Layout,
     name: String,
+    recipient: Recipient,
+    /// For the layout.
+    memory: OwnedSemaphorePermit,
 }
 
 impl Archive {
-    /// Lays out a folder with everything in it.
-    pub(super) fn of(view: &View, node: &FileNode, path: &RelativePath) -> Result<Self> {
-        node.check_is_shown(path)?;
-        Ok(Self { layout: layout_of(view, node)?, name: name_of(node) })
+    /// Lays out a folder with everything in it. That takes memory, for which it waits while it holds no view, so the folder is looked up
+    /// twice; what is put into it in between is little, and is not counted.
+    ///
+    /// # Errors
+    /// Those of [`ArchiveRequest::find`]; as [`FileNode::check_is_shown`]; [`ServerError::Invalid`] for too much; [`ServerError::Unavailable`].
+    pub(super) async fn of(request: &impl ArchiveRequest) -> Result<Self> {
+        let recipient = request.recipient();
+        let weight = look(request, weight_of).await?;
+        let memory = recipient.share().memory_for_body(weight).await?;
+        let lay_out = |view: &View, node: &FileNode| Ok((layout_of(view, node)?, name_of(node)));
+        let (layout, name) = look(request, lay_out).await?;
+        Ok(Self { layout, name, recipient, memory })
     }
 
     /// Describes it without its bytes.
@@ -35,9 +60,8 @@ impl Archive {
     }
 
     /// Sends it; the first byte is read when it is asked for.
-    pub(super) async fn send(self, recipient: Recipient) -> Result<Response> {
-        let Self { layout, name } = self;
-        let memory = recipient.memory_for_body(layout.weight()).await?;
+    pub(super) fn send(self) -> Response {
+        let Self { layout, name, recipient, memory } = self;
         let headers = headers(&layout, &name);
         let sending = Sending {
             recipient,
@@ -55,8 +79,33 @@ impl Archive {
                 }
             }
         });
-        Ok((headers, Body::from_stream(pieces)).into_response())
+        (headers, Body::from_stream(pieces)).into_response()
     }
+}
+
+/// Looks at all that is in a folder, where nobody else waits and only a few do so at once.
+async fn look<T: Send + 'static>(
+    request: &impl ArchiveRequest,
+    look: impl FnOnce(&View, &FileNode) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let turn = request.recipient().share().turn_of_archive().await?;
+    let (view, node) = request.find().await?;
+    node.check_is_shown(request.path())?;
+    let look = move || {
+        let seen = look(&view, &node);
+        drop((view, turn));
+        seen
+    };
+    blocking::piece(look).await?
+}
+
+/// Returns how much memory the layout of a folder takes.
+fn weight_of(view: &View, top: &FileNode) -> Result<u64> {
+    let members = match &top.record {
+        Some(record) => vec![(top.id, record)],
+        None => view.records_in(top.id),
+    };
+    Layout::weigh(members, |folder| view.records_in(*folder)).map_err(too_much)
 }
 
 /// Lays out a folder with everything in it but symbolic links.
@@ -69,8 +118,11 @@ fn layout_of(view: &View, top: &FileNode) -> Result<Layout> {
         Some(_) => member(top.clone()).into_iter().collect(),
         None => list(top.id),
     };
-    Layout::of(members, |folder| list(*folder))
-        .map_err(|error| ServerError::Invalid { what: "folder", reason: error.to_string() })
+    Layout::of(members, |folder| list(*folder)).map_err(too_much)
+}
+
+fn too_much(error: ContentError) -> ServerError {
+    ServerError::Invalid { what: "folder", reason: error.to_string() }
 }
 
 fn name_of(node: &FileNode) -> String {

@@ -13,11 +13,11 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
-use super::archive::Archive;
+use super::archive::{Archive, ArchiveRequest};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::files::{Applied, Recipient};
+use crate::files::{Applied, Recipient, ViewGuard};
 use crate::limits::{LIST_MAX, SMALL_BODY_LENGTH_MAX};
 use crate::services::files::changes::{self, Destination};
 use crate::services::files::versions::VersionScan;
@@ -101,20 +101,29 @@ async fn list(target: Target, Query(query): Query<ListQuery>) -> Result<Json<Fol
     Ok(Json(FolderPage::new(&path, &nodes, limit)))
 }
 
-async fn lay_out(target: &Target) -> Result<Archive> {
-    let Target { app, caller, workspace, path } = target;
-    let view = app.view(*caller, *workspace).await?;
-    Archive::of(&view, &view.get(path)?, path)
+impl ArchiveRequest for Target {
+    fn recipient(&self) -> Recipient {
+        Recipient::account(Arc::clone(&self.app), self.caller, self.workspace)
+    }
+
+    fn path(&self) -> &model::RelativePath {
+        &self.path
+    }
+
+    async fn find(&self) -> Result<(ViewGuard, FileNode)> {
+        let view = self.app.view(self.caller, self.workspace).await?;
+        let node = view.get(&self.path)?;
+        Ok((view, node))
+    }
 }
 
 async fn head_archive(target: Target) -> Result<Response> {
-    Ok(lay_out(&target).await?.describe())
+    Ok(Archive::of(&target).await?.describe())
 }
 
 /// Sends a folder with everything in it as a ZIP file.
 async fn archive(target: Target) -> Result<Response> {
-    let archive = lay_out(&target).await?;
-    archive.send(Recipient::account(target.app, target.caller, target.workspace)).await
+    Ok(Archive::of(&target).await?.send())
 }
 
 /// Answers a request that changed a node.

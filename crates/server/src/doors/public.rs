@@ -16,12 +16,13 @@ use axum::{Json, Router};
 use model::{NodeKind, RelativePath};
 use serde::{Deserialize, Serialize};
 
-use super::archive::Archive;
+use super::archive::{Archive, ArchiveRequest};
 use super::files::content::Wanted;
 use super::files::path;
 use super::packs::range::Part;
 use crate::app::App;
 use crate::error::Result;
+use crate::files::{Recipient, ViewGuard};
 use crate::limits::{LIST_MAX, SMALL_BODY_LENGTH_MAX};
 use crate::services::files::FileNode;
 
@@ -206,19 +207,28 @@ pub(super) async fn send(visit: Visit, headers: HeaderMap) -> Result<Response> {
     Ok(dress(&visit, response, wanted.name()))
 }
 
-async fn archive(visit: &Visit) -> Result<Archive> {
-    let (view, node) = visit.node().await?;
-    Archive::of(&view, &node, visit.path())
+impl ArchiveRequest for Visit {
+    fn recipient(&self) -> Recipient {
+        self.recipient()
+    }
+
+    fn path(&self) -> &RelativePath {
+        self.path()
+    }
+
+    async fn find(&self) -> Result<(ViewGuard, FileNode)> {
+        self.node().await
+    }
 }
 
 /// Answers HEAD, which is no download.
 pub(super) async fn head_archive(visit: Visit) -> Result<Response> {
-    Ok(archive(&visit).await?.describe())
+    Ok(Archive::of(&visit).await?.describe())
 }
 
 /// Sends a folder with everything in it, which is one download.
 pub(super) async fn send_archive(visit: Visit) -> Result<Response> {
-    let response = archive(&visit).await?.send(visit.recipient()).await?;
+    let response = Archive::of(&visit).await?.send();
     visit.admit().await?;
     Ok(response)
 }

@@ -48,12 +48,9 @@ impl Recipient {
         Self { app, caller: link, workspace, share }
     }
 
-    /// Waits for memory for a body.
-    ///
-    /// # Errors
-    /// As [`Share::memory_for_body`].
-    pub(crate) async fn memory_for_body(&self, length: u64) -> Result<OwnedSemaphorePermit> {
-        self.share.memory_for_body(length).await
+    /// Returns the share of the server that they take from.
+    pub(crate) fn share(&self) -> &Share {
+        &self.share
     }
 }
 
@@ -79,7 +76,7 @@ impl FileReader {
     /// # Errors
     /// Those of [`App::view`]; damage, and whatever the store says.
     pub async fn open(recipient: Recipient, content: &Content, range: Range<u64>) -> Result<Self> {
-        let memory = recipient.memory_for_body(READER_MEMORY).await?;
+        let memory = recipient.share.memory_for_body(READER_MEMORY).await?;
         let Recipient { app, caller, workspace, .. } = recipient;
         let who = (app, caller, workspace);
         Self::open_on((memory, OpenRecords::default()), who, content, range).await

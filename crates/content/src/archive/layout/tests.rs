@@ -121,6 +121,37 @@ fn archive_has_no_more_in_it_than_it_may() {
 }
 
 #[test]
+fn layout_is_weighed_before_it_is_made() {
+    let chunk = model::ChunkRef { id: model::ChunkId::from_bytes([9; 32]), length: 1 };
+    let file = |chunks: usize| {
+        NodeKind::File(Content { size: 7, chunks: vec![chunk; chunks], ..Content::default() })
+    };
+    let records = [
+        record("top", NodeKind::Directory),
+        record("deep", NodeKind::Directory),
+        record("link", NodeKind::Symlink(b"/etc/passwd".to_vec())),
+        record("one", file(1)),
+        record("three", file(3)),
+    ];
+    let inside = |folder: &usize| match folder {
+        0 => vec![1, 2, 3],
+        _ => vec![4],
+    };
+    let lent = |index: usize| (index, &records[index]);
+    let weighed =
+        Layout::weigh(vec![lent(0)], |folder| inside(folder).into_iter().map(lent).collect());
+    let member = |index: usize| Member { key: index, record: records[index].clone() };
+    let list = |folder: &usize| inside(folder).into_iter().map(member).collect();
+    let layout = Layout::of(vec![member(0)], list).unwrap();
+    assert_eq!((layout.entries().len(), weighed.unwrap()), (4, layout.weight()));
+
+    let many = |count| Layout::weigh(vec![((), &records[3]); count], |()| Vec::new());
+    assert!(many(ENTRIES_MAX).is_ok());
+    let error = many(ENTRIES_MAX + 1).unwrap_err();
+    assert!(matches!(error, ContentError::TooMuchToArchive { max: ENTRIES_MAX }));
+}
+
+#[test]
 fn times_are_local_ones_without_a_zone_and_those_of_unix() {
     let header = entry("x", Some(1)).header();
     // 2023-11-14 22:13:20.

@@ -8,6 +8,7 @@ use model::{NodeId, Timestamp};
 use super::*;
 use crate::error::ServerError;
 use crate::files::{FileReader, Put, Recipient, Spool};
+use crate::limits::ARCHIVES_AT_ONCE_MAX;
 use crate::listener::PeerAddress;
 use crate::metadata::Metadata;
 use crate::services::files::Condition;
@@ -74,4 +75,24 @@ async fn strangers_and_accounts_take_no_memory_from_each_other() {
     let content = node.content().unwrap();
     let mut reader = FileReader::open(recipient, content, 0..content.size).await.unwrap();
     assert_eq!(reader.next().await.unwrap().unwrap(), CONTENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_archive_waits_for_memory_and_its_turn_before_it_is_laid_out_also_where_it_is_described()
+{
+    let test = TestApp::start();
+    let secret = with_link(&test).await;
+    let describe = async || head_archive(visit(&test, &secret, "archive").await).await;
+    let length = describe().await.unwrap().headers()["content-length"].clone();
+    assert_ne!(length, "0");
+
+    let memory = test.app.strangers.memory_for_body(u64::MAX).await.unwrap();
+    assert!(is_busy(&describe().await));
+    drop(memory);
+
+    let turns = [(); ARCHIVES_AT_ONCE_MAX].map(|()| test.app.strangers.turn_of_archive());
+    let turns = futures_util::future::join_all(turns).await;
+    assert!(is_busy(&describe().await));
+    drop(turns);
+    assert_eq!(describe().await.unwrap().headers()["content-length"], length);
 }

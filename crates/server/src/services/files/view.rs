@@ -515,6 +515,15 @@ impl View {
         let children = self.tree.children_after(&directory, after).take(limit);
         children.filter_map(|(_, id)| self.node(*id)).collect()
     }
+
+    /// Returns what all nodes of a directory are, which are as many as may be; none of one that is a workspace of its own.
+    pub fn records_in(&self, directory: NodeId) -> Vec<(NodeId, &NodeRecord)> {
+        if self.is_mounted(&directory) {
+            return Vec::new();
+        }
+        let record = |id: &NodeId| Some((*id, &self.tree.get(id)?.record));
+        self.tree.children(&directory).filter_map(|(_, id)| record(id)).collect()
+    }
 }
 
 #[cfg(test)]
