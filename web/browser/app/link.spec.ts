@@ -76,6 +76,25 @@ test('a file behind a password is shown and saved, and the secret is in no addre
   expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
 });
 
+test('who goes elsewhere while a password is tried sees what is there', async ({ page }) => {
+  const { address } = await link('Letters', { password: 'open sesame' });
+  await page.goto(address);
+  await page.goto(`${address}/2026`);
+  await expect(page.getByLabel('Password')).toBeFocused();
+  let release: (() => void) | undefined;
+  await page.route('**/unlock', async (route) => {
+    await new Promise<void>((resolve) => (release = resolve));
+    await route.continue();
+  });
+  await page.keyboard.type('open sesame');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => release).toBeDefined();
+  await page.goBack();
+  release?.();
+  await expect(row(page, 'to bob.md')).toBeVisible();
+  await expect(row(page, '10 % off')).toHaveCount(0);
+});
+
 test('a folder is walked by keyboard, its files are saved, and all of it as a ZIP file', async ({
   page,
 }) => {
@@ -139,6 +158,7 @@ test('a link that is expired, revoked or made up says kindly that it leads nowhe
   // What was on the screen before it was revoked is saved no more.
   await page.getByRole('button', { name: 'Download' }).click();
   await expect(page.getByText('This link leads nowhere any more.')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'This link leads nowhere' })).toBeVisible();
   const state = async () => {
     const found = await ada.call('GET /workspaces/{workspace}/links', { params: { workspace } });
     return found.find(({ id }) => id === short.id)?.state;

@@ -103,15 +103,15 @@ export class Visit {
     return rows;
   }
 
-  /** Shows the password; throws where it is wrong, or tried too often. */
-  async unlock(password: string, path: NodePath): Promise<void> {
+  /** Shows the password; throws where it is wrong, or tried too often. `path` says where somebody is once it was right. */
+  async unlock(password: string, path: () => NodePath): Promise<void> {
     const { params } = this.#asking;
     const found = await this.client.call('POST /public/{secret}/unlock', {
       params,
       body: { password },
     });
     this.#pass = found.pass;
-    await this.open(path);
+    await this.open(path());
   }
 
   /** Asks for a file; for that of the link itself where there is no path. */
@@ -142,7 +142,10 @@ export class Visit {
             });
       return answerOf(answer);
     } catch (error) {
-      if (error instanceof ProblemError && error.code === 'link_locked') this.#lock();
+      // Nothing more is shown of what is not there any more.
+      const isOver =
+        error instanceof ProblemError && ['link_locked', 'link_gone'].includes(error.code);
+      if (isOver) this.#fail(error);
       throw error;
     }
   }
