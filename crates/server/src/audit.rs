@@ -21,7 +21,7 @@ use serde::Serialize;
 pub enum Happened {
     /// A device signed in.
     SignedIn,
-    /// A sign-in was refused: a wrong password, no such account, or too many attempts.
+    /// A sign-in was refused: a wrong password, or no such account. Attempts that are too many are not noted.
     SignInRefused,
     /// A password was right, and a code was wanted beside it.
     CodeWanted,

@@ -72,10 +72,8 @@ async fn begin(
         return Err(ServerError::WrongPassword);
     }
     let taken = rest::take_login_attempt(&app, &user, peer.network());
-    if let Err(limited) = taken {
-        rest::refused(&app, &user, peer).await;
-        return Err(limited);
-    }
+    // What is not listened to is counted, and not noted.
+    taken.inspect_err(|_| app.metrics.logins_refused.add(1))?;
     let account = rest::find_account(&app, &user).await?;
     let (account, now) = ((user.as_str(), account.as_ref()), app.now());
     let begun = app.passwords().await?.begin(account, None, &message, (&*app.random, now));

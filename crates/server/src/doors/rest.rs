@@ -122,8 +122,11 @@ pub(crate) async fn check_password(
     peer: PeerAddress,
 ) -> Result<AccountRecord> {
     let checked = try_password(app, user, password, peer.network()).await;
-    if let Err(ServerError::WrongPassword | ServerError::RateLimited { .. }) = &checked {
-        refused(app, user, peer).await;
+    match &checked {
+        Err(ServerError::WrongPassword) => refused(app, user, peer).await,
+        // What is not listened to is not noted either, or strangers would fill the disk.
+        Err(ServerError::RateLimited { .. }) => app.metrics.logins_refused.add(1),
+        _ => {}
     }
     checked
 }

@@ -122,6 +122,24 @@ fn lines(path: &Path) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn sign_ins_that_are_not_listened_to_are_not_noted() {
+    let stopped = TestServer::start().await.stop().await;
+    let path: PathBuf = stopped.database().with_file_name("audit.log");
+    let server = TestServer::start_again_while_time_stands(&stopped, |options| {
+        options.audit_log = Some(path.clone());
+    });
+    let server = server.await;
+    let mut refused = 0;
+    while server.login("ada", "wrong").await.0 == StatusCode::UNAUTHORIZED {
+        refused += 1;
+    }
+    for _ in 0..20 {
+        assert_eq!(server.login("ada", "wrong").await.0, StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert_eq!(lines(&path).len(), refused);
+}
+
+#[tokio::test]
 async fn the_audit_log_says_who_was_let_in_refused_and_revoked_and_no_secret() {
     let stopped = TestServer::start().await.stop().await;
     let path: PathBuf = stopped.database().with_file_name("audit.log");
