@@ -32,6 +32,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 pub use checksums::{Algorithm, Checksum, Checksums, KnownChecksums};
 pub use delta::DeltaAnswer;
 pub use history::VersionPage;
+pub(crate) use reading::READER_MEMORY;
 pub use reading::{FileReader, Recipient};
 pub use searching::{Found, FoundPage};
 pub use spool::{Spool, Spooled, Spools};

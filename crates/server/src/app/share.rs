@@ -43,6 +43,14 @@ impl Share {
         }
     }
 
+    /// Takes a part of memory that was waited for; nothing where there is no more than that.
+    pub(crate) fn part_of(
+        memory: &mut OwnedSemaphorePermit,
+        length: u64,
+    ) -> Option<OwnedSemaphorePermit> {
+        memory.split(length.div_ceil(BODY_UNIT) as usize)
+    }
+
     /// Waits for the turn of an archive that is to be laid out.
     ///
     /// # Errors

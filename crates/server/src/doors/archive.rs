@@ -9,13 +9,14 @@ use bytes::Bytes;
 use content::ContentError;
 use content::archive::{ArchiveWriting, Layout, Member, Piece};
 use futures_util::stream::try_unfold;
-use model::{NodeId, RelativePath};
+use model::{Content, NodeId, RelativePath};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::public::attachment;
+use crate::app::Share;
 use crate::blocking;
 use crate::error::{Result, ServerError};
-use crate::files::{FileReader, Recipient, ViewGuard};
+use crate::files::{FileReader, READER_MEMORY, Recipient, ViewGuard};
 use crate::services::files::{FileNode, View};
 
 /// A folder that somebody wants as an archive.
@@ -48,7 +49,8 @@ impl Archive {
     pub(super) async fn of(request: &impl ArchiveRequest) -> Result<Self> {
         let recipient = request.recipient();
         let weight = look(request, weight_of).await?;
-        let memory = recipient.share().memory_for_body(weight).await?;
+        // With what its first reader takes: who holds all there is would wait for that in vain.
+        let memory = recipient.share().memory_for_body(weight + READER_MEMORY).await?;
         let lay_out = |view: &View, node: &FileNode| Ok((layout_of(view, node)?, name_of(node)));
         let (layout, name) = look(request, lay_out).await?;
         Ok(Self { layout, name, recipient, memory })
@@ -68,7 +70,7 @@ impl Archive {
             writing: ArchiveWriting::new(layout),
             reader: None,
             before: None,
-            _memory: memory,
+            memory,
         };
         let pieces = try_unfold(sending, |mut sending| async move {
             match sending.next().await {
@@ -138,6 +140,19 @@ fn headers(layout: &Layout, name: &str) -> HeaderMap {
     ])
 }
 
+/// Begins to read the first file of an archive, with a part of its memory.
+async fn begin(
+    recipient: &Recipient,
+    memory: &mut OwnedSemaphorePermit,
+    content: &Content,
+) -> Result<FileReader> {
+    let (recipient, range) = (recipient.clone(), 0..content.size);
+    match Share::part_of(memory, READER_MEMORY) {
+        Some(memory) => FileReader::open_with(memory, recipient, content, range).await,
+        None => FileReader::open(recipient, content, range).await,
+    }
+}
+
 /// An archive on its way out.
 struct Sending {
     recipient: Recipient,
@@ -146,7 +161,7 @@ struct Sending {
     reader: Option<Box<FileReader>>,
     /// Who has read the file before: what it has open serves the next one.
     before: Option<Box<FileReader>>,
-    _memory: OwnedSemaphorePermit,
+    memory: OwnedSemaphorePermit,
 }
 
 impl Sending {
@@ -167,10 +182,7 @@ impl Sending {
                 Piece::Content(content) => {
                     let reader = match self.before.take() {
                         Some(before) => before.follow(content).await?,
-                        None => {
-                            let recipient = self.recipient.clone();
-                            FileReader::open(recipient, content, 0..content.size).await?
-                        }
+                        None => begin(&self.recipient, &mut self.memory, content).await?,
                     };
                     self.reader = Some(Box::new(reader));
                 }

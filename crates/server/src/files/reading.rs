@@ -24,7 +24,7 @@ use content::places::KnownPack;
 const CHUNKS_AT_ONCE: usize = 64;
 
 /// About how many bytes of memory a reader takes: a record and a piece of it. Who reads photographs takes more.
-const READER_MEMORY: u64 = 2 * 1024 * 1024;
+pub(crate) const READER_MEMORY: u64 = 2 * 1024 * 1024;
 
 /// To whom files are sent, and of whose share the memory is that they take until then.
 #[derive(Debug, Clone)]
@@ -77,7 +77,19 @@ impl FileReader {
     /// Those of [`App::view`]; damage, and whatever the store says.
     pub async fn open(recipient: Recipient, content: &Content, range: Range<u64>) -> Result<Self> {
         let memory = recipient.share.memory_for_body(READER_MEMORY).await?;
-        let Recipient { app, caller, workspace, .. } = recipient;
+        Self::open_with(memory, recipient, content, range).await
+    }
+
+    /// Does the same with memory ([`READER_MEMORY`]) that was waited for before: who waits for it while holding more may wait for itself.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) async fn open_with(
+        memory: OwnedSemaphorePermit,
+        Recipient { app, caller, workspace, .. }: Recipient,
+        content: &Content,
+        range: Range<u64>,
+    ) -> Result<Self> {
         let who = (app, caller, workspace);
         Self::open_on((memory, OpenRecords::default()), who, content, range).await
     }

@@ -7,8 +7,8 @@ use model::{NodeId, Timestamp};
 
 use super::*;
 use crate::error::ServerError;
-use crate::files::{FileReader, Put, Recipient, Spool};
-use crate::limits::ARCHIVES_AT_ONCE_MAX;
+use crate::files::{FileReader, Put, READER_MEMORY, Recipient, Spool};
+use crate::limits::{ARCHIVES_AT_ONCE_MAX, BODIES_OF_STRANGERS_LENGTH_MAX};
 use crate::listener::PeerAddress;
 use crate::metadata::Metadata;
 use crate::services::files::Condition;
@@ -95,4 +95,19 @@ async fn an_archive_waits_for_memory_and_its_turn_before_it_is_laid_out_also_whe
     assert!(is_busy(&describe().await));
     drop(turns);
     assert_eq!(describe().await.unwrap().headers()["content-length"], length);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_archive_that_has_begun_waits_for_no_more_memory() {
+    let test = TestApp::start();
+    let secret = with_link(&test).await;
+    let strangers = &test.app.strangers;
+    // There is room for what one takes, and a little more.
+    let unit = 64 * 1024;
+    let others = BODIES_OF_STRANGERS_LENGTH_MAX - READER_MEMORY - 2 * unit;
+    let _others = strangers.memory_for_body(others).await.unwrap();
+    let begun = send_archive(visit(&test, &secret, "archive").await).await.unwrap();
+    assert!(is_busy(&send_archive(visit(&test, &secret, "archive").await).await));
+    let _rest = strangers.memory_for_body(unit).await.unwrap();
+    assert!(text_of(begun).await.starts_with(b"PK"));
 }
