@@ -87,8 +87,8 @@ fn a_command_in_between_does_not_end_the_filling_of_an_emptied_store() {
         several.one.sync().ok();
     }
     several.settle();
-    // So slow that it takes several seconds.
-    let config = "renew_after_s = 1\nscrub_bytes_per_second = 1000000\n";
+    // So slow that a command comes in between also on a busy machine.
+    let config = "renew_after_s = 1\nscrub_bytes_per_second = 400000\n";
     fs::write(several.other.home.join("config.toml"), config).unwrap();
     let mut watch = start_watch(&several.other);
     empty(&several, 1);

@@ -1,16 +1,14 @@
 // A folder that somebody has picked. The browser writes a file aside and puts it in its place whole; where it can move files, what is
 // replaced or removed is moved into the trash first, and looked at there: whatever was written to it up to that moment is seen.
 
-import { endingAt } from '../files/names.ts';
 import { folderOf, lastOf } from './engine.ts';
 import { isMismatch, isMissing, move, statOf } from './entries.ts';
 import { TRASH } from './names.ts';
+import { isPart, newPart } from './parts.ts';
 import type { Local, Stat } from './plan.ts';
 import { Changed, Refused, RootGone, type Disk, type Part, type Tree } from './ports.ts';
 import { scanInto } from './scan.ts';
 import { isSameStat } from './stats.ts';
-
-const PART = 'part-';
 
 export class DirectoryDisk implements Disk {
   constructor(
@@ -103,7 +101,7 @@ export class DirectoryDisk implements Disk {
     signal: AbortSignal,
   ): Promise<Part> {
     try {
-      return await this.#receive(name.slice(endingAt(name)), content, signal);
+      return await this.#receive(newPart(name), content, signal);
     } catch (error) {
       // What nobody reads holds its connection, and a browser has few.
       await content.cancel().catch(() => undefined);
@@ -111,20 +109,17 @@ export class DirectoryDisk implements Disk {
     }
   }
 
-  /**
-   * It has the ending of its place: browsers look for harm in what gets another one, which takes long, and after that they put it over whatever
-   * has come there meanwhile.
-   */
   async #receive(
-    ending: string,
+    name: string,
     content: ReadableStream<Uint8Array<ArrayBuffer>>,
     signal: AbortSignal,
   ): Promise<Part> {
     const trash = await this.#trash();
-    const id = crypto.getRandomValues(new BigUint64Array(1))[0]?.toString(36);
-    const name = `${PART}${id}${ending}`;
     const drop = () => trash.removeEntry(name);
-    const handle = await trash.getFileHandle(name, { create: true });
+    const handle = await trash.getFileHandle(name, { create: true }).catch((error: unknown) => {
+      // This system does not take its ending.
+      throw error instanceof TypeError ? new Refused('name') : error;
+    });
     try {
       await content.pipeTo(await handle.createWritable(), { signal });
       return { file: await handle.getFile(), drop };
@@ -138,8 +133,7 @@ export class DirectoryDisk implements Disk {
   async clear(): Promise<void> {
     try {
       const trash = await this.root.getDirectoryHandle(TRASH);
-      for await (const name of trash.keys())
-        if (name.startsWith(PART)) await trash.removeEntry(name);
+      for await (const name of trash.keys()) if (isPart(name)) await trash.removeEntry(name);
     } catch (error) {
       if (!isMissing(error)) throw error;
     }

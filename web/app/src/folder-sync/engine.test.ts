@@ -272,18 +272,18 @@ test('a file that was replaced by another one of its length and time is not lost
 });
 
 test('another disk in the place of the folder deletes nothing before somebody has said so', async () => {
-  const both = { a: 'one', b: 'two', c: 'three' };
+  const both = { a: 'one', b: 'two', c: 'three', d: 'four', e: 'five' };
   const world = await worldOf(both, both, both);
   world.here.clear();
-  world.putHere('c', file('of another disk'));
+  world.putHere('e', file('of another disk'));
   const engine = engineOf(world);
-  expect((await engine.round({ signal })).asks).toEqual({ absent: 2, all: 3 });
+  expect((await engine.round({ signal })).asks).toEqual({ absent: 4, all: 5 });
   expect(shown(world.there)).toEqual(both);
   // By the time that it is answered even that is gone.
   world.here.clear();
-  expect((await engine.round({ signal, confirmed: 2 })).asks).toEqual({ absent: 3, all: 3 });
+  expect((await engine.round({ signal, confirmed: 4 })).asks).toEqual({ absent: 5, all: 5 });
   expect(shown(world.there)).toEqual(both);
-  expect(await engine.round({ signal, confirmed: 3 })).toMatchObject({ deletedThere: 3 });
+  expect(await engine.round({ signal, confirmed: 5 })).toMatchObject({ deletedThere: 5 });
 });
 
 test('two copies that are kept at once and would have the same name both stay', async () => {

@@ -63,6 +63,8 @@ export class Engine {
   #remote: Tree<Remote> | null = null;
   /** How often the server had news. */
   #news = 0;
+  /** Whether it was set back, until a round that has told it comes to its end. */
+  #isSetBack = false;
 
   constructor(readonly ports: Ports) {}
 
@@ -94,7 +96,8 @@ export class Engine {
     const scan = () => this.ports.disk.scan(signal);
     const first = await scan();
     const isListed = this.#remote !== null;
-    if (!isListed) report.isSetBack = await heedHistory(this.ports, signal);
+    if (!isListed && (await heedHistory(this.ports, signal))) this.#isSetBack = true;
+    report.isSetBack = this.#isSetBack;
     const rows = await this.ports.rows.all();
     const there = await this.#list(rows, signal);
     const here = await lookUntilSure(first, scan, (tree) => doubtfulIn(tree, rows));
@@ -111,8 +114,9 @@ export class Engine {
       // What was moved is not absent.
       await round.move();
       const absent = [...rows.keys()].filter((path) => !local.has(path) && !isLeftOut(path));
-      const isOther = hasNothingOf(local, rows);
-      const isMass = isMassDeletion(absent.length, rows.size, isOther);
+      const isEmpty = local.size === 0 && skippedHere.size === 0;
+      const isOther = absent.length > 0 && hasNothingOf(local, rows);
+      const isMass = isMassDeletion(absent.length, rows.size, { isEmpty, isOther });
       // More may be absent by now than somebody was asked about.
       const isAsked = isMass && absent.length > (options.confirmed ?? 0);
       if (isAsked) report.asks = { absent: absent.length, all: rows.size };
@@ -125,6 +129,7 @@ export class Engine {
       throw error;
     }
     if (report.isStale) this.#remote = null;
+    this.#isSetBack = false;
     report.copies = [...local.keys()].filter((path) => isCopy(lastOf(path))).sort();
     return report;
   }
@@ -239,11 +244,11 @@ class Round {
         if (!isDone) return;
         this.#hasProgress = true;
         this.options.onProgress?.(this.report);
-        await this.#note();
       } catch (error) {
         if (endsRound(error, this.options.signal)) throw error;
         this.#fail(path, error);
       }
+      await this.#note();
     }
   }
 

@@ -5,7 +5,7 @@ import { session } from '../sign-in/session.svelte.ts';
 import { isKeptByDevice } from './entries.ts';
 import { FolderSync } from './folder-sync.svelte.ts';
 import { setHasFolders } from './remembered.ts';
-import { forgetPair, pairsOf, savePair, type Pair } from './store.ts';
+import { forgetPair, pairsOf, savePair, updatePair, type Pair } from './store.ts';
 import { hearOthers, tellOthers } from './tabs.ts';
 
 /** Why a folder cannot be kept in sync. */
@@ -95,8 +95,10 @@ class FolderSyncs {
   }
 
   async wasDropped(pair: Pair): Promise<void> {
-    const now = { ...pair, lastSyncMs: Date.now() };
-    await savePair(now);
+    const lastSyncMs = Date.now();
+    const now = { ...pair, lastSyncMs };
+    // What is noted with it since it was read stays.
+    if (!(await updatePair(pair.id, { lastSyncMs }))) await savePair(now);
     this.dropped = [...this.dropped.filter(({ id }) => id !== pair.id), now];
   }
 

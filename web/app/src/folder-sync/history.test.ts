@@ -1,5 +1,7 @@
+import { NoConnection } from '@syncline/api';
 import { expect, test } from 'vitest';
 import { engineOf, file, settle, shown, signal, worldOf, type Side } from './engine.testing.ts';
+import { Changed } from './ports.ts';
 import type { World } from './world.testing.ts';
 
 const texts = (side: Side) => Object.values(side).sort();
@@ -68,6 +70,41 @@ test('a server that is set back while a round goes on is noticed in the next one
   engine.forgetRemote();
   expect(await engine.round({ signal })).toMatchObject({ isSetBack: true, up: 1 });
   expect(shown(world.there)).toEqual({ f: '1', lost: 'x', new: 'n' });
+  expect(world.trash).toEqual([]);
+});
+
+test('that it was set back is told also where the round breaks off', async () => {
+  const { world, setBack } = await changedSinceBackup();
+  const engine = engineOf(world);
+  await engine.round({ signal });
+  setBack();
+  engine.forgetRemote();
+  world.before = (name) => {
+    if (name === 'list') throw new NoConnection('away');
+  };
+  await expect(engine.round({ signal })).rejects.toThrow(NoConnection);
+  world.before = () => undefined;
+  expect((await engine.round({ signal })).isSetBack).toBe(true);
+  expect((await engine.round({ signal })).isSetBack).toBe(false);
+});
+
+test('a round that takes long ends where the server was set back meanwhile', async () => {
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`f${at}`, `${at}`]));
+  const world = await worldOf({ a: '1' }, { a: '1', ...many }, { a: '1' });
+  const setBack = world.backUp();
+  world.putThere('b', file('2'));
+  await engineOf(world).round({ signal });
+  for (const name of Object.keys(many)) world.putHere(name, file(`${name} again`));
+  let puts = 0;
+  world.before = (name) => {
+    world.nowMs += 20_000;
+    if (name === 'put' && ++puts === 3) setBack();
+  };
+  await expect(engineOf(world).round({ signal })).rejects.toThrow(Changed);
+  expect(puts).toBeLessThan(10);
+  world.before = () => undefined;
+  await settle(world);
+  expect(shown(world.here)).toEqual(shown(world.there));
   expect(world.trash).toEqual([]);
 });
 

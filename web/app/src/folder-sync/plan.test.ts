@@ -166,14 +166,20 @@ test('names that the server does not take, and those of ours', () => {
   expect(isOwn('.synclineignore')).toBe(false);
 });
 
-test('much that is absent at once is asked about, and whatever is where nothing is as it was', () => {
-  expect(isMassDeletion(51, 170, false)).toBe(false);
-  expect(isMassDeletion(51, 169, false)).toBe(true);
-  expect(isMassDeletion(50, 60, false)).toBe(false);
-  expect(isMassDeletion(2, 2, true)).toBe(true);
-  expect(isMassDeletion(1, 3, true)).toBe(true);
-  expect(isMassDeletion(1, 1, true)).toBe(false);
-  expect(isMassDeletion(0, 2, true)).toBe(false);
+test('much that is absent at once is asked about, less where nothing is as it was, and an empty folder in any case', () => {
+  const isAsked = (absent: number, all: number, how: 'empty' | 'other' | 'same') =>
+    isMassDeletion(absent, all, { isEmpty: how === 'empty', isOther: how !== 'same' });
+  expect(isAsked(51, 170, 'same')).toBe(false);
+  expect(isAsked(51, 169, 'same')).toBe(true);
+  expect(isAsked(50, 60, 'same')).toBe(false);
+  expect(isAsked(4, 13, 'other')).toBe(true);
+  expect(isAsked(4, 14, 'other')).toBe(false);
+  // A document that was saved, and the lock of its program, which is gone.
+  expect(isAsked(1, 2, 'other')).toBe(false);
+  expect(isAsked(3, 3, 'other')).toBe(false);
+  expect(isAsked(2, 2, 'empty')).toBe(true);
+  expect(isAsked(1, 1, 'empty')).toBe(false);
+  expect(isAsked(0, 2, 'empty')).toBe(false);
 });
 
 test('another disk is known by that no file on it is one that was there', () => {

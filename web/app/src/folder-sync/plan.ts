@@ -172,13 +172,21 @@ function ofTwoKinds(local: Local, remote: Remote, base: Base | undefined): Opera
 const ABSENT_MAX = 50;
 const ABSENT_PART = 0.3;
 
+/** Of another disk so many are asked about: a program that saves its only file takes its lock away at the same moment. */
+const ABSENT_OTHER_MAX = 3;
+
 /**
- * Whether so much is absent from the folder that somebody is asked first. Where nothing of what was there is there any more it is asked in any
- * case: a disk may not be where it was, or another one is.
+ * Whether so much is absent from the folder that somebody is asked first. An empty folder, where there was something, is asked about in
+ * any case, and one in which nothing is as it was sooner: a disk may not be where it was, or another one is.
  */
-export function isMassDeletion(absent: number, all: number, isOther: boolean): boolean {
-  if (isOther && all > 1 && absent > 0) return true;
-  return absent > ABSENT_MAX && absent > all * ABSENT_PART;
+export function isMassDeletion(
+  absent: number,
+  all: number,
+  { isEmpty, isOther }: { isEmpty: boolean; isOther: boolean },
+): boolean {
+  if (isEmpty && all > 1 && absent > 0) return true;
+  const atLeast = isOther ? ABSENT_OTHER_MAX : ABSENT_MAX;
+  return absent > atLeast && absent > all * ABSENT_PART;
 }
 
 /** Whether no file that both sides had is in the folder as it was; no folder, where they had no file. */

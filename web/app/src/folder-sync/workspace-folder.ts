@@ -23,6 +23,9 @@ import type { Remote } from './plan.ts';
 import { isOwn } from './names.ts';
 import { Changed, RootGone, type Reason, type Server, type Tree } from './ports.ts';
 
+/** How often a workspace is listed in a row while folders of it go away. */
+const LISTS_MAX = 3;
+
 /** How many folders are listed at once. */
 const AT_ONCE = 4;
 
@@ -49,6 +52,16 @@ export class WorkspaceFolder implements Server {
   }
 
   async list(signal: AbortSignal): Promise<Tree<Remote>> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#listAll(signal);
+      } catch (error) {
+        if (!(error instanceof Changed) || tries === LISTS_MAX) throw error;
+      }
+    }
+  }
+
+  async #listAll(signal: AbortSignal): Promise<Tree<Remote>> {
     const { workspace, path, node } = this.place;
     if (path !== ROOT) {
       const root = await this.client.node(workspace, path, signal);
@@ -97,8 +110,13 @@ export class WorkspaceFolder implements Server {
 
   async head(signal: AbortSignal): Promise<Head> {
     signal.throwIfAborted();
-    const { head_seq: seq, head_hash: hash } = await this.client.workspace(this.place.workspace);
-    return { seq, hash };
+    try {
+      const found = await this.client.workspace(this.place.workspace);
+      return { seq: found.head_seq, hash: found.head_hash };
+    } catch (error) {
+      const isGone = error instanceof ProblemError && error.code === 'not_found';
+      throw isGone ? new RootGone('there') : error;
+    }
   }
 
   async hashOf(seq: number, signal: AbortSignal): Promise<string> {

@@ -226,6 +226,20 @@ test('an upload is gone on with by the same content only, also where length and 
   }
 });
 
+test('in the page in which it began an upload goes on also where nobody knows yet what the file is', async () => {
+  const server = fakeServer();
+  const paused = new AbortController();
+  server.failures.push({ at: 'piece', error: away(), isAfter: true });
+  const one = job(large);
+  const wait = () => Promise.resolve(paused.abort());
+  // It takes longer to read all of it than until somebody pauses it.
+  const digest = () => new Promise<string>(() => undefined);
+  const cut = upload(server.client, one, { ...hooks(), wait, digest }, paused.signal);
+  await expect(cut).rejects.toThrow('abort');
+  await upload(server.client, one, hooks(), signal);
+  expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
+});
+
 test('folders that cannot be made while the line is bad are made when it is back', async () => {
   const server = fakeServer();
   const prepare = vi.fn().mockRejectedValueOnce(away()).mockResolvedValue(undefined);

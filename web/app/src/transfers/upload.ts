@@ -29,6 +29,8 @@ export interface UploadJob {
   upload: string | null;
   /** What the file was when that began; nothing while it is not known. */
   digest?: string | null;
+  /** Whether it has begun with this very file, which the browser refuses to read once it has changed. */
+  isOfFile?: boolean;
   /** The same of a delta. */
   delta: BegunDelta | null;
 }
@@ -126,8 +128,8 @@ class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
   #isWhole = false;
-  /** Whether what the server has of it is known to be of this file. */
-  #isOfFile = false;
+  /** Of which upload it is being found out what the file is. */
+  #noting: string | null = null;
   #ends = 0;
   /** Why what was sent may lie there already: that is looked at before anything is sent. */
   #doubt: ProblemError | null = null;
@@ -221,27 +223,31 @@ class Attempt {
       return askState(client, workspace, job.upload, this.hooks.wait, signal);
     await this.#checkAbsent();
     const begun = await client.beginUpload(workspace, path, signal);
-    [job.upload, job.digest, this.#isOfFile] = [begun.id, null, true];
+    [job.upload, job.digest, job.isOfFile] = [begun.id, null, true];
     this.hooks.onBegun?.({ upload: begun.id, digest: null });
-    // Meanwhile: who goes on with it another time has to know what it is of.
-    void this.#noteDigest(begun.id).catch(() => undefined);
+    this.#noteDigest(begun.id);
     return begun;
   }
 
   /** Another content may have the same length and time: an image of a disk, or what was built twice. */
   async #isOfThisFile(): Promise<boolean> {
     const { job, hooks, signal } = this;
-    if (this.#isOfFile) return true;
-    this.#isOfFile = Boolean(job.digest) && (await hooks.digest?.(job.file, signal)) === job.digest;
-    return this.#isOfFile;
+    if (job.isOfFile && job.upload !== null && !job.digest) this.#noteDigest(job.upload);
+    job.isOfFile ||= Boolean(job.digest) && (await hooks.digest?.(job.file, signal)) === job.digest;
+    return job.isOfFile;
   }
 
-  async #noteDigest(upload: string): Promise<void> {
+  /** Finds out meanwhile what the file is: who goes on with it another time has to know. */
+  #noteDigest(upload: string): void {
     const { job, hooks, signal } = this;
-    const digest = await hooks.digest?.(job.file, signal);
-    if (digest === undefined || job.upload !== upload) return;
-    job.digest = digest;
-    hooks.onBegun?.({ upload, digest });
+    if (this.#noting === upload) return;
+    this.#noting = upload;
+    const note = (digest: string) => {
+      if (job.upload !== upload) return;
+      job.digest = digest;
+      hooks.onBegun?.({ upload, digest });
+    };
+    hooks.digest?.(job.file, signal).then(note, () => undefined);
   }
 
   #giveUp(): void {

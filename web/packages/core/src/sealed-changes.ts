@@ -1,6 +1,6 @@
 // What a page changes in a sealed workspace: packs first, then the commit, and then the log says what became of it.
 
-import { CoreError } from './error.ts';
+import { CoreError, failedOf } from './error.ts';
 import type {
   CallName,
   Calls,
@@ -225,7 +225,10 @@ export class SealedChanges {
       }
       await sending;
       // A browser refuses to read a file that has changed: what was read of it may be half of one and half of another.
-      await ask.file.slice(0, 1).arrayBuffer();
+      const look = ask.file.slice(0, 1).arrayBuffer();
+      await look.catch((error: unknown) => {
+        throw new CoreError(failedOf(error));
+      });
       signal?.throwIfAborted();
       const done = await this.#carryOut(deed, onSent);
       stored.set({ mark, packs: this.#storedAt(mark).filter((pack) => pack.of !== of) });
