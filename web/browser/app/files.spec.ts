@@ -178,6 +178,7 @@ test('a file is downloaded as it is, and so is an older version of it, which can
   page,
 }) => {
   await ada.putFile(workspace, 'plan.txt', new Blob(['second']));
+  for (const text of ['one', 'two']) await ada.putFile(workspace, 'other.txt', new Blob([text]));
   await openNotes(page);
   const download = page.waitForEvent('download');
   await row(page, 'plan.txt').click();
@@ -195,7 +196,17 @@ test('a file is downloaded as it is, and so is an older version of it, which can
   await expect(pane.getByText('Version 3')).toBeVisible();
   const { body } = await ada.file(workspace, 'plan.txt');
   expect(await new Response(body).text()).toBe('first');
+  // It is taken back of the file that it was of, also where the pane shows another one by now.
+  await row(page, 'other.txt').click();
+  await page.keyboard.press('Alt+i');
+  await expect(pane.getByRole('heading', { name: 'other.txt' })).toBeVisible();
   await page.getByRole('button', { name: 'Undo' }).click();
+  await expect
+    .poll(async () => (await ada.versions(workspace, 'plan.txt')).versions.length)
+    .toBe(4);
+  expect((await ada.versions(workspace, 'other.txt')).versions).toHaveLength(2);
+  await row(page, 'plan.txt').click();
+  await page.keyboard.press('Alt+i');
   await expect(pane.getByText('Version 4')).toBeVisible();
   await pane.getByRole('button', { name: 'Close' }).click();
   await expect(page.getByRole('grid')).toBeFocused();

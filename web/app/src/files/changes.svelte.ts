@@ -17,7 +17,8 @@ import type { Folder } from './folder.svelte.ts';
 import { copyAll, moveAll, moveBack, type Relocation } from './relocating.ts';
 
 export type Asked =
-  | { kind: 'create' }
+  /** In the folder that was shown when it was asked. */
+  | { kind: 'create'; path: NodePath }
   | { kind: 'rename'; node: Node }
   | { kind: 'delete'; nodes: readonly Node[] }
   | { kind: Relocation; nodes: readonly Node[] };
@@ -86,17 +87,25 @@ export class Changes {
         this.asked = { kind: 'delete', nodes };
         return;
       }
-      await deleteAll(this.#client, this.#workspace, nodes);
       const back = () => restoreAll(this.#client, this.#workspace, remembered);
-      notices.say(t().done.deleted(nodes.length, nodes[0]?.name ?? ''), this.#undoable(back));
+      await this.#deleteAndTell(nodes, this.#undoable(back));
     });
   }
 
   async deleteForGood(nodes: readonly Node[]): Promise<void> {
     await this.#attempt(async () => {
-      await deleteAll(this.#client, this.#workspace, nodes);
-      notices.say(t().done.deleted(nodes.length, nodes[0]?.name ?? ''));
+      await this.#deleteAndTell(nodes);
     });
+  }
+
+  /** Where one cannot be deleted it is told how many were before. */
+  async #deleteAndTell(nodes: readonly Node[], undo?: () => Promise<void>): Promise<void> {
+    const done: Node[] = [];
+    try {
+      await deleteAll(this.#client, this.#workspace, nodes, (node) => done.push(node));
+    } finally {
+      if (done.length > 0) notices.say(t().done.deleted(done.length, done[0]?.name ?? ''), undo);
+    }
   }
 
   #undoable(deed: () => Promise<void>): () => Promise<void> {

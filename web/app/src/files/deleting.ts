@@ -26,13 +26,17 @@ export async function remember(
   return found;
 }
 
-/** Deletes nodes, each only in the version that was seen. */
+/** Deletes nodes, each only in the version that was seen; `onDone` hears of each that is deleted, for a later one may not be. */
 export async function deleteAll(
   client: SynclineClient,
   workspace: string,
   nodes: readonly Node[],
+  onDone: (node: Node) => void = () => undefined,
 ): Promise<void> {
-  for (const { path, etag } of nodes) await client.delete(workspace, path, { ifMatch: etag });
+  for (const node of nodes) {
+    await client.delete(workspace, node.path, { ifMatch: node.etag });
+    onDone(node);
+  }
 }
 
 /** Brings a node back as it was when it was deleted; nothing where it is not deleted any more: somebody else has brought it back, or its folder. */

@@ -36,3 +36,20 @@ test('a copy beside something of its name has another one, and a refusal is told
   expect(copies.map(({ path }) => path)).toEqual(['in/a%20%283%29', 'in/b']);
   await expect(copyAll(client, 'w', [node('full')], 'in')).rejects.toThrow();
 });
+
+test('a name that is no text stays what it is', async () => {
+  const latin = { ...node('old/caf%E9.txt'), name: 'caf\ufffd.txt' };
+  const asked: string[] = [];
+  const client = {
+    node: () => Promise.resolve(null),
+    move: (_: string, from: string, to: string) => {
+      asked.push(`${from} > ${to}`);
+      return Promise.resolve(node(to));
+    },
+    call: (_: string, { body }: { body: { to: string } }) => Promise.resolve(node(body.to)),
+  } as unknown as SynclineClient;
+  await moveAll(client, 'w', [latin], 'in');
+  await moveAll(client, 'w', [latin], '');
+  expect(asked).toEqual(['old/caf%E9.txt > in/caf%E9.txt', 'old/caf%E9.txt > caf%E9.txt']);
+  expect((await copyAll(client, 'w', [latin], 'in'))[0]?.path).toBe('in/caf%E9.txt');
+});

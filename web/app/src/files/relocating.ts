@@ -42,6 +42,12 @@ export function fits(nodes: readonly Node[], folder: NodePath): boolean {
   return nodes.every(({ path }) => folder !== path && !folder.startsWith(`${path}/`));
 }
 
+/** The place of a node in another folder, under its own name, which may be no text. */
+function sameNameIn(folder: NodePath, path: NodePath): NodePath {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return folder === ROOT ? name : `${folder}/${name}`;
+}
+
 /** Moves nodes, each only in the version that was seen; what is in the way is never replaced. Returns where they were and are. */
 export async function moveAll(
   client: SynclineClient,
@@ -51,9 +57,9 @@ export async function moveAll(
 ): Promise<{ from: NodePath; to: NodePath }[]> {
   const moved: { from: NodePath; to: NodePath }[] = [];
   try {
-    for (const { path, name, etag } of nodes) {
+    for (const { path, etag } of nodes) {
       const condition = { ifMatch: etag };
-      const now = await client.move(workspace, path, joinPath(folder, name), condition);
+      const now = await client.move(workspace, path, sameNameIn(folder, path), condition);
       moved.push({ from: path, to: now.path });
     }
   } catch (error) {
@@ -84,8 +90,10 @@ export async function copyAll(
   const copies: Node[] = [];
   for (const { path: from, name } of nodes) {
     // What comes there between the question and the copy is not replaced either: then the server refuses.
-    const as = (await isTaken(name)) ? await freeName(name, isTaken) : name;
-    const body = { from, to: joinPath(folder, as), overwrite: false };
+    const same = sameNameIn(folder, from);
+    const isFree = (await client.node(workspace, same)) === null;
+    const to = isFree ? same : joinPath(folder, await freeName(name, isTaken));
+    const body = { from, to, overwrite: false };
     const params = { workspace };
     copies.push(await client.call('POST /workspaces/{workspace}/copy', { params, body }));
   }

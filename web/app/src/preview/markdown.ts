@@ -21,7 +21,7 @@ export type Block =
 const DEPTH_MAX = 8;
 
 const FENCE = /^ {0,3}(```+|~~~+)/;
-const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$/;
+const HEADING = /^ {0,3}(#{1,6})[ \t]+/;
 const RULE = /^ {0,3}([-*_])[ \t]*(\1[ \t]*){2,}$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|(\d{1,9})[.)])[ \t]+(?=\S)/;
@@ -56,12 +56,21 @@ export function inlinesOf(text: string, depth = 0): Inline[] {
       take(part[0], part[1]);
     } else {
       if (text[at] === '\\' && /[!-/:-@[-`{-~]/.test(text[at + 1] ?? '')) at++;
-      plain += text[at] ?? '';
-      at++;
+      // All ticks that have no end at once: each would be looked for again.
+      const length = Math.max(1, ticksAt(text, at));
+      plain += text.slice(at, at + length);
+      at += length;
     }
   }
   if (plain !== '') found.push({ kind: 'text', text: plain });
   return found;
+}
+
+/** How many ticks stand at a place. */
+function ticksAt(text: string, at: number): number {
+  let end = at;
+  while (text[end] === '`') end++;
+  return end - at;
 }
 
 /** What begins at a place, and how long it is. */
@@ -69,7 +78,7 @@ function partAt(text: string, at: number, depth: number): [Inline, number] | nul
   const sign = text[at] ?? '';
   if (!'`[*_~<h'.includes(sign)) return null;
   if (sign === '`') {
-    const ticks = /^`+/.exec(text.slice(at))?.[0] ?? '`';
+    const ticks = '`'.repeat(ticksAt(text, at));
     const end = text.indexOf(ticks, at + ticks.length);
     if (end < 0) return null;
     return [
@@ -135,7 +144,7 @@ function simpleAt(lines: string[], at: number): [Block, number] {
   }
   const heading = HEADING.exec(line);
   if (heading) {
-    const inside = inlinesOf(heading[2] ?? '');
+    const inside = inlinesOf(withoutHashes(line.slice(heading[0].length)));
     return [{ kind: 'heading', level: heading[1]?.length ?? 1, inside }, 1];
   }
   if (RULE.test(line)) return [{ kind: 'rule' }, 1];
@@ -146,6 +155,13 @@ function simpleAt(lines: string[], at: number): [Block, number] {
     .map((one) => one.trim())
     .join('\n');
   return [{ kind: 'paragraph', inside: inlinesOf(text) }, end - at];
+}
+
+/** What a heading says, without the signs that may end it. */
+function withoutHashes(text: string): string {
+  let end = text.trimEnd().length;
+  while (end > 0 && text[end - 1] === '#') end--;
+  return text.slice(0, end).trimEnd();
 }
 
 function isGoingOn(line: string): boolean {

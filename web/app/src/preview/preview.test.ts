@@ -117,5 +117,10 @@ test('whatever is fed in is read in reasonable time', () => {
     blocksOf(sign.repeat(20_000));
     blocksOf(`${sign}\n`.repeat(5_000));
   }
+  const spaces = ' '.repeat(100_000);
+  for (const hostile of [`#${spaces}\rx`, `# a${spaces}a`, `# a ${'#'.repeat(100_000)}x`]) {
+    blocksOf(hostile);
+  }
+  blocksOf(`a${'`'.repeat(200_000)}`);
   expect(performance.now() - began).toBeLessThan(20_000);
 });

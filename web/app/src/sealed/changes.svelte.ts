@@ -10,8 +10,9 @@ import { t } from '../words/words.svelte.ts';
 import type { SealedFolder } from './view.svelte.ts';
 
 export type Asked =
-  | { kind: 'create' }
-  | { kind: 'rename'; node: Node }
+  /** In the folder that was shown when it was asked. */
+  | { kind: 'create'; folder: string }
+  | { kind: 'rename'; node: Node; folder: string }
   | { kind: Relocation; nodes: readonly Node[] };
 
 export class SealedActs {

@@ -185,6 +185,7 @@ export const de: Words = {
     empty: 'Diese Datei ist leer.',
     locked: 'Diese Datei verlangt ein eigenes Passwort. Laden Sie sie herunter, um sie zu öffnen.',
     page: (at, all) => `Seite ${at} von ${all}`,
+    firstPages: (count, all) => `Die ersten ${count} von ${all} Seiten.`,
   },
 
   transfers: {

@@ -183,6 +183,7 @@ export const en = {
     empty: 'This file is empty.',
     locked: 'This file wants a password of its own. Download it to open it.',
     page: (at: number, all: number) => `Page ${at} of ${all}`,
+    firstPages: (count: number, all: number) => `The first ${count} of ${all} pages.`,
   },
 
   transfers: {
