@@ -9,6 +9,7 @@ import { candidatesHere, movedThere, Moves } from './moves.ts';
 import { isCopy } from './names.ts';
 import {
   decide,
+  hasLostAll,
   hasNothingOf,
   isMassDeletion,
   isRemoval,
@@ -114,9 +115,10 @@ export class Engine {
       // What was moved is not absent.
       await round.move();
       const absent = [...rows.keys()].filter((path) => !local.has(path) && !isLeftOut(path));
-      const isEmpty = local.size === 0 && skippedHere.size === 0;
-      const isOther = absent.length > 0 && hasNothingOf(local, rows);
-      const isMass = isMassDeletion(absent.length, rows.size, { isEmpty, isOther });
+      const isAbsent = absent.length > 0;
+      const isGone = isAbsent && hasLostAll(local, rows);
+      const isOther = isAbsent && hasNothingOf(local, rows);
+      const isMass = isMassDeletion(absent.length, rows.size, { isGone, isOther });
       // More may be absent by now than somebody was asked about.
       const isAsked = isMass && absent.length > (options.confirmed ?? 0);
       if (isAsked) report.asks = { absent: absent.length, all: rows.size };
@@ -224,8 +226,15 @@ class Round {
 
   async #allAtOnce(paths: string[]): Promise<void> {
     const waiting = paths.values();
+    let isOver = false;
     const work = async () => {
-      for (const path of waiting) await this.#settle(path, false);
+      for (const path of waiting) {
+        if (isOver) return;
+        await this.#settle(path, false).catch((error: unknown) => {
+          isOver = true;
+          throw error;
+        });
+      }
     };
     // The first failure ends the round when the others have ended, too: nothing goes on behind its back.
     const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));

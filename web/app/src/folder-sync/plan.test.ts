@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { conflictName, isName, isOwn, labelOf, originalName } from './names.ts';
 import {
   decide,
+  hasLostAll,
   hasNothingOf,
   isMassDeletion,
   type Base,
@@ -166,9 +167,9 @@ test('names that the server does not take, and those of ours', () => {
   expect(isOwn('.synclineignore')).toBe(false);
 });
 
-test('much that is absent at once is asked about, less where nothing is as it was, and an empty folder in any case', () => {
-  const isAsked = (absent: number, all: number, how: 'empty' | 'other' | 'same') =>
-    isMassDeletion(absent, all, { isEmpty: how === 'empty', isOther: how !== 'same' });
+test('much that is absent at once is asked about, less where nothing is as it was, and whatever is where all is gone', () => {
+  const isAsked = (absent: number, all: number, how: 'gone' | 'other' | 'same') =>
+    isMassDeletion(absent, all, { isGone: how === 'gone', isOther: how !== 'same' });
   expect(isAsked(51, 170, 'same')).toBe(false);
   expect(isAsked(51, 169, 'same')).toBe(true);
   expect(isAsked(50, 60, 'same')).toBe(false);
@@ -177,9 +178,25 @@ test('much that is absent at once is asked about, less where nothing is as it wa
   // A document that was saved, and the lock of its program, which is gone.
   expect(isAsked(1, 2, 'other')).toBe(false);
   expect(isAsked(3, 3, 'other')).toBe(false);
-  expect(isAsked(2, 2, 'empty')).toBe(true);
-  expect(isAsked(1, 1, 'empty')).toBe(false);
-  expect(isAsked(0, 2, 'empty')).toBe(false);
+  expect(isAsked(2, 2, 'gone')).toBe(true);
+  expect(isAsked(1, 1, 'gone')).toBe(false);
+  expect(isAsked(0, 2, 'gone')).toBe(false);
+});
+
+test('a folder with other files in it has lost all of its own', () => {
+  const rows = new Map([
+    ['f', base],
+    ['d', folderBase],
+  ]);
+  const hasLost = (...local: [string, Local][]) => hasLostAll(new Map(local), rows);
+  expect(hasLost()).toBe(true);
+  expect(hasLost(['d', folderHere], ['x', same])).toBe(true);
+  expect(hasLost(['f', folderHere])).toBe(true);
+  // It was only changed.
+  expect(hasLost(['f', file('b')])).toBe(false);
+  const folders = new Map([['d', folderBase]]);
+  expect(hasLostAll(new Map([['d', folderHere]]), folders)).toBe(false);
+  expect(hasLostAll(new Map([['e', folderHere]]), folders)).toBe(true);
 });
 
 test('another disk is known by that no file on it is one that was there', () => {

@@ -176,17 +176,27 @@ const ABSENT_PART = 0.3;
 const ABSENT_OTHER_MAX = 3;
 
 /**
- * Whether so much is absent from the folder that somebody is asked first. An empty folder, where there was something, is asked about in
- * any case, and one in which nothing is as it was sooner: a disk may not be where it was, or another one is.
+ * Whether so much is absent from the folder that somebody is asked first. Where nothing is left of what was there it is asked in any case,
+ * and where nothing is as it was sooner: a disk may not be where it was, or another one is.
  */
 export function isMassDeletion(
   absent: number,
   all: number,
-  { isEmpty, isOther }: { isEmpty: boolean; isOther: boolean },
+  { isGone, isOther }: { isGone: boolean; isOther: boolean },
 ): boolean {
-  if (isEmpty && all > 1 && absent > 0) return true;
+  if (isGone && all > 1 && absent > 0) return true;
   const atLeast = isOther ? ABSENT_OTHER_MAX : ABSENT_MAX;
   return absent > atLeast && absent > all * ABSENT_PART;
+}
+
+/** Whether no file that both sides had is there any more, whatever it is by now; no folder, where they had no file. */
+export function hasLostAll(
+  local: ReadonlyMap<string, Local>,
+  rows: ReadonlyMap<string, Base>,
+): boolean {
+  const files = [...rows].filter(([, { kind }]) => kind === 'file').map(([path]) => path);
+  if (files.length === 0) return ![...rows.keys()].some((path) => local.has(path));
+  return !files.some((path) => local.get(path)?.kind === 'file');
 }
 
 /** Whether no file that both sides had is in the folder as it was; no folder, where they had no file. */

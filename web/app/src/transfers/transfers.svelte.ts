@@ -15,7 +15,7 @@ import { session } from '../sign-in/session.svelte.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import { sendDelta } from './delta.ts';
-import { digestInTurn } from './digest.ts';
+import { digest, digestInTurn } from './digest.ts';
 import { archiveNameOf, download, pickTarget, type DownloadJob } from './download.ts';
 import type { Chosen } from './dropped.ts';
 import { FolderMaker } from './folders.ts';
@@ -260,7 +260,8 @@ class Transfers {
     const onDelta = (sent: number) => (transfer.sent = sent);
     const onBegun = (begun: Begun) => void remembered.amend(key, begun);
     const heard = { onProgress, onConnection, onDelta, onBegun };
-    const hooks = { ...heard, prepare, digest: digestInTurn, wait, sendDelta, isSent };
+    const digests = { digest, digestLater: digestInTurn };
+    const hooks = { ...heard, ...digests, prepare, wait, sendDelta, isSent };
     await upload(session.client, up, hooks, signal);
   }
 

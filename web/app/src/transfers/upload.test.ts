@@ -233,11 +233,25 @@ test('in the page in which it began an upload goes on also where nobody knows ye
   const one = job(large);
   const wait = () => Promise.resolve(paused.abort());
   // It takes longer to read all of it than until somebody pauses it.
-  const digest = () => new Promise<string>(() => undefined);
-  const cut = upload(server.client, one, { ...hooks(), wait, digest }, paused.signal);
+  const digestLater = () => new Promise<string>(() => undefined);
+  const cut = upload(server.client, one, { ...hooks(), wait, digestLater }, paused.signal);
   await expect(cut).rejects.toThrow('abort');
   await upload(server.client, one, hooks(), signal);
   expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
+});
+
+test('where it is known what the file was it is looked at after each pause, also in the page in which it began', async () => {
+  const server = fakeServer();
+  const paused = new AbortController();
+  server.failures.push({ at: 'piece', error: away(), isAfter: true });
+  const one = job(large);
+  const wait = () => Promise.resolve(paused.abort());
+  const cut = upload(server.client, one, { ...hooks(), wait }, paused.signal);
+  await expect(cut).rejects.toThrow('abort');
+  // A container that was mounted meanwhile has the same length and time, and another content.
+  const digest = () => Promise.resolve('of another content');
+  await upload(server.client, one, { ...hooks(), digest }, signal);
+  expect(server.pieces).toEqual([0, 0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
 });
 
 test('folders that cannot be made while the line is bad are made when it is back', async () => {

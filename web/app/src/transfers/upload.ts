@@ -29,7 +29,7 @@ export interface UploadJob {
   upload: string | null;
   /** What the file was when that began; nothing while it is not known. */
   digest?: string | null;
-  /** Whether it has begun with this very file, which the browser refuses to read once it has changed. */
+  /** Whether it has begun with this very file in this page: it counts while nobody knows yet what the file is. */
   isOfFile?: boolean;
   /** The same of a delta. */
   delta: BegunDelta | null;
@@ -65,6 +65,8 @@ export interface UploadHooks {
   prepare?: () => Promise<void>;
   /** What a content is, as a text that is equal for equal ones. */
   digest?: (file: Blob, signal: AbortSignal) => Promise<string>;
+  /** The same, for which nobody waits. */
+  digestLater?: (file: Blob, signal: AbortSignal) => Promise<string>;
   /** Sends a file as what has changed in it; nothing comes back where it is to be sent whole. */
   sendDelta?: (
     client: SynclineClient,
@@ -128,8 +130,8 @@ class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
   #isWhole = false;
-  /** Of which upload it is being found out what the file is. */
-  #noting: string | null = null;
+  /** Whether what the server has of it is of this file: it has begun since this did, or was looked at. */
+  #isOfFile = false;
   #ends = 0;
   /** Why what was sent may lie there already: that is looked at before anything is sent. */
   #doubt: ProblemError | null = null;
@@ -223,7 +225,7 @@ class Attempt {
       return askState(client, workspace, job.upload, this.hooks.wait, signal);
     await this.#checkAbsent();
     const begun = await client.beginUpload(workspace, path, signal);
-    [job.upload, job.digest, job.isOfFile] = [begun.id, null, true];
+    [job.upload, job.digest, job.isOfFile, this.#isOfFile] = [begun.id, null, true, true];
     this.hooks.onBegun?.({ upload: begun.id, digest: null });
     this.#noteDigest(begun.id);
     return begun;
@@ -232,22 +234,21 @@ class Attempt {
   /** Another content may have the same length and time: an image of a disk, or what was built twice. */
   async #isOfThisFile(): Promise<boolean> {
     const { job, hooks, signal } = this;
-    if (job.isOfFile && job.upload !== null && !job.digest) this.#noteDigest(job.upload);
-    job.isOfFile ||= Boolean(job.digest) && (await hooks.digest?.(job.file, signal)) === job.digest;
-    return job.isOfFile;
+    if (this.#isOfFile) return true;
+    const { digest, isOfFile = false } = job;
+    this.#isOfFile = digest ? (await hooks.digest?.(job.file, signal)) === digest : isOfFile;
+    return this.#isOfFile;
   }
 
   /** Finds out meanwhile what the file is: who goes on with it another time has to know. */
   #noteDigest(upload: string): void {
     const { job, hooks, signal } = this;
-    if (this.#noting === upload) return;
-    this.#noting = upload;
     const note = (digest: string) => {
       if (job.upload !== upload) return;
       job.digest = digest;
       hooks.onBegun?.({ upload, digest });
     };
-    hooks.digest?.(job.file, signal).then(note, () => undefined);
+    hooks.digestLater?.(job.file, signal).then(note, () => undefined);
   }
 
   #giveUp(): void {
