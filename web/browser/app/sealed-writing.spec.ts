@@ -80,6 +80,8 @@ test('a device reads byte for byte what the browser wrote, and no name or conten
   await page.getByRole('textbox', { name: 'Name' }).fill('Geheime Pläne');
   await page.keyboard.press('Enter');
   await row(page, 'Geheime Pläne').dblclick();
+  // A file goes into the folder that is shown.
+  await expect(page.getByRole('heading', { name: 'Geheime Pläne' })).toBeVisible();
   await upload(page, 'inner.txt', Buffer.from('inside\n'));
   await inEveryLook(page, () => expectAccessible(page));
   expect(onDevice('letter.txt')?.toString()).toBe(LETTER);

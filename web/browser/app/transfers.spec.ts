@@ -84,13 +84,15 @@ test('a file of the same name replaces nothing before somebody says so', async (
 test('who decides otherwise while a name is looked for is heard', async ({ page }) => {
   await ada.putFile(workspace, 'kept.txt', new Blob(['old']));
   await openBox(page);
+  await picker(page).setInputFiles([file('kept.txt', Buffer.from('mine'))]);
+  const keepBoth = page.getByRole('button', { name: 'Keep both' });
+  await expect(keepBoth).toBeVisible();
   let release: (() => void) | undefined;
   await page.route('**/nodes/kept*', async (route) => {
     await new Promise<void>((resolve) => (release = resolve));
     await route.continue();
   });
-  await picker(page).setInputFiles([file('kept.txt', Buffer.from('mine'))]);
-  await page.getByRole('button', { name: 'Keep both' }).click();
+  await keepBoth.click();
   await expect.poll(() => release).toBeDefined();
   await page.getByRole('button', { name: 'Skip' }).click();
   await expect(tray(page)).toContainText('Cancelled');
