@@ -93,9 +93,7 @@ export class Changes {
   }
 
   async deleteForGood(nodes: readonly Node[]): Promise<void> {
-    await this.#attempt(async () => {
-      await this.#deleteAndTell(nodes);
-    });
+    await this.#attempt(() => this.#deleteAndTell(nodes));
   }
 
   /** Where one cannot be deleted it is told how many were before. */

@@ -194,9 +194,7 @@ export function hasLostAll(
   local: ReadonlyMap<string, Local>,
   rows: ReadonlyMap<string, Base>,
 ): boolean {
-  const files = [...rows].filter(([, { kind }]) => kind === 'file').map(([path]) => path);
-  if (files.length === 0) return ![...rows.keys()].some((path) => local.has(path));
-  return !files.some((path) => local.get(path)?.kind === 'file');
+  return !hasAny(local, rows, () => true);
 }
 
 /** Whether no file that both sides had is in the folder as it was; no folder, where they had no file. */
@@ -204,12 +202,23 @@ export function hasNothingOf(
   local: ReadonlyMap<string, Local>,
   rows: ReadonlyMap<string, Base>,
 ): boolean {
-  const files = [...rows].filter(([, { kind }]) => kind === 'file');
-  if (files.length === 0) return ![...rows.keys()].some((path) => local.has(path));
-  return !files.some(([path, base]) => {
-    const here = local.get(path);
+  return !hasAny(local, rows, (here, base) => {
     // Of what was written just then nobody remembers the time.
-    const isOfThen = base.modifiedMs < 0 || here?.modifiedMs === base.modifiedMs;
-    return here?.kind === 'file' && here.size === base.size && isOfThen;
+    const isOfThen = base.modifiedMs < 0 || here.modifiedMs === base.modifiedMs;
+    return here.size === base.size && isOfThen;
+  });
+}
+
+/** Whether any file that both sides had is there and counts; any folder, where they had no file. */
+function hasAny(
+  local: ReadonlyMap<string, Local>,
+  rows: ReadonlyMap<string, Base>,
+  counts: (here: Local, base: Base) => boolean,
+): boolean {
+  const files = [...rows].filter(([, { kind }]) => kind === 'file');
+  if (files.length === 0) return [...rows.keys()].some((path) => local.has(path));
+  return files.some(([path, base]) => {
+    const here = local.get(path);
+    return here?.kind === 'file' && counts(here, base);
   });
 }

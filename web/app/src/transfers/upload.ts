@@ -30,7 +30,7 @@ export interface UploadJob {
   /** What the file was when that began; nothing while it is not known. */
   digest?: string | null;
   /** Whether it has begun with this very file in this page: it counts while nobody knows yet what the file is. */
-  isOfFile?: boolean;
+  isBegunHere?: boolean;
   /** The same of a delta. */
   delta: BegunDelta | null;
 }
@@ -225,7 +225,7 @@ class Attempt {
       return askState(client, workspace, job.upload, this.hooks.wait, signal);
     await this.#checkAbsent();
     const begun = await client.beginUpload(workspace, path, signal);
-    [job.upload, job.digest, job.isOfFile, this.#isOfFile] = [begun.id, null, true, true];
+    [job.upload, job.digest, job.isBegunHere, this.#isOfFile] = [begun.id, null, true, true];
     this.hooks.onBegun?.({ upload: begun.id, digest: null });
     this.#noteDigest(begun.id);
     return begun;
@@ -235,8 +235,8 @@ class Attempt {
   async #isOfThisFile(): Promise<boolean> {
     const { job, hooks, signal } = this;
     if (this.#isOfFile) return true;
-    const { digest, isOfFile = false } = job;
-    this.#isOfFile = digest ? (await hooks.digest?.(job.file, signal)) === digest : isOfFile;
+    const { digest, isBegunHere = false } = job;
+    this.#isOfFile = digest ? (await hooks.digest?.(job.file, signal)) === digest : isBegunHere;
     return this.#isOfFile;
   }
 
