@@ -71,9 +71,7 @@ async fn begin(
     if user.len() > ACCOUNT_NAME_LENGTH_MAX {
         return Err(ServerError::WrongPassword);
     }
-    let taken = rest::take_login_attempt(&app, &user, peer.network());
-    // What is not listened to is counted, and not noted.
-    taken.inspect_err(|_| app.metrics.logins_refused.add(1))?;
+    rest::take_login_attempt(&app, &user, peer.network())?;
     let account = rest::find_account(&app, &user).await?;
     let (account, now) = ((user.as_str(), account.as_ref()), app.now());
     let begun = app.passwords().await?.begin(account, None, &message, (&*app.random, now));

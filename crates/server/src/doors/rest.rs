@@ -122,11 +122,8 @@ pub(crate) async fn check_password(
     peer: PeerAddress,
 ) -> Result<AccountRecord> {
     let checked = try_password(app, user, password, peer.network()).await;
-    match &checked {
-        Err(ServerError::WrongPassword) => refused(app, user, peer).await,
-        // What is not listened to is not noted either, or strangers would fill the disk.
-        Err(ServerError::RateLimited { .. }) => app.metrics.logins_refused.add(1),
-        _ => {}
+    if let Err(ServerError::WrongPassword) = &checked {
+        refused(app, user, peer).await;
     }
     checked
 }
@@ -199,10 +196,15 @@ pub(super) async fn find_account(app: &App, name: &str) -> Result<Option<Account
     Ok(account.filter(|account| !account.is_disabled))
 }
 
+/// Takes an attempt to sign in. What is not listened to is counted, and not noted, or strangers would fill the disk.
+///
+/// # Errors
+/// [`ServerError::RateLimited`].
 pub(super) fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
     let now = app.clock.elapsed();
-    app.logins_per_address.take(address, now).map_err(ServerError::limited)?;
-    app.logins_per_account.take(user.to_owned(), now).map_err(ServerError::limited)
+    let taken = app.logins_per_address.take(address, now);
+    let taken = taken.and_then(|()| app.logins_per_account.take(user.to_owned(), now));
+    taken.inspect_err(|_| app.metrics.logins_refused.add(1)).map_err(ServerError::limited)
 }
 
 async fn logout(State(app): State<Arc<App>>, caller: Caller) -> Result<StatusCode> {

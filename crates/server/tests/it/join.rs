@@ -221,12 +221,7 @@ async fn the_audit_log_has_who_came_and_who_was_refused_and_no_secret() {
 
 #[tokio::test]
 async fn what_is_not_listened_to_is_not_noted() {
-    let stopped = TestServer::start().await.stop().await;
-    let audit = stopped.database().with_file_name("audit.log");
-    let server = TestServer::start_again_while_time_stands(&stopped, |options| {
-        options.audit_log = Some(audit.clone());
-    });
-    let server = server.await;
+    let (server, audit) = TestServer::start_auditing_while_time_stands().await;
     let (_, secret) = invite(&server, NOW);
     for attempt in 0..20 {
         let (begun, _) = begin(&server, &secret, "eve", PASSWORD).await;

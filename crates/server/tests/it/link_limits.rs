@@ -261,12 +261,8 @@ async fn a_link_ends_on_its_day_and_a_pass_after_its_hour_and_the_audit_log_know
 
 #[tokio::test]
 async fn passwords_that_are_not_listened_to_are_not_noted() {
-    let stopped = TestServer::start().await.stop().await;
-    let audit = stopped.database().with_file_name("audit.log");
-    let server = TestServer::start_again_while_time_stands(&stopped, |options| {
-        options.audit_log = Some(audit.clone());
-    });
-    let place = Place::new(server.await).await;
+    let (server, audit) = TestServer::start_auditing_while_time_stands().await;
+    let place = Place::new(server).await;
     let (_, secret) = place.link(json!({ "path": "Attic/Photos", "password": "sesame" })).await;
     let mut refused = 0;
     while place.unlock(&secret, "wrong").await.0 == StatusCode::UNAUTHORIZED {

@@ -167,6 +167,14 @@ impl TestServer {
         Self::start_again_while_time_stands(&stopped, |_| {}).await
     }
 
+    /// The same, with an audit log; returns where that is.
+    pub(crate) async fn start_auditing_while_time_stands() -> (Self, PathBuf) {
+        let stopped = Self::start().await.stop().await;
+        let log = stopped.database().with_file_name("audit.log");
+        let configure = |options: &mut ServeOptions| options.audit_log = Some(log.clone());
+        (Self::start_again_while_time_stands(&stopped, configure).await, log)
+    }
+
     /// The same, as `configure` wants it, on the folder of one that has ended.
     pub(crate) async fn start_again_while_time_stands(
         stopped: &Stopped,

@@ -123,12 +123,7 @@ fn lines(path: &Path) -> Vec<Value> {
 
 #[tokio::test]
 async fn sign_ins_that_are_not_listened_to_are_not_noted() {
-    let stopped = TestServer::start().await.stop().await;
-    let path: PathBuf = stopped.database().with_file_name("audit.log");
-    let server = TestServer::start_again_while_time_stands(&stopped, |options| {
-        options.audit_log = Some(path.clone());
-    });
-    let server = server.await;
+    let (server, path) = TestServer::start_auditing_while_time_stands().await;
     let mut refused = 0;
     while server.login("ada", "wrong").await.0 == StatusCode::UNAUTHORIZED {
         refused += 1;
