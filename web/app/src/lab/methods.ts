@@ -75,7 +75,7 @@ async function ours(exchange: Exchange, known: Known): Promise<void> {
     }
     if ('message' in answer) throw new NotTaken('the server wants chunks again');
   } finally {
-    await delta.end();
+    void delta.end();
   }
 }
 
@@ -87,7 +87,7 @@ async function blocks(exchange: Exchange, tuning: Tuning, isReversed: boolean): 
     const answer = await post(exchange, body);
     if ('node' in answer || (await delta.takeAnswer(answer.message))) return;
   } finally {
-    await delta.end();
+    void delta.end();
   }
   // Two blocks had one light fingerprint.
   await blocks(exchange, 'careful', isReversed);

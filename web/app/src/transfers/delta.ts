@@ -29,7 +29,14 @@ import {
   putUpload,
   sendPieces,
 } from './pieces.ts';
-import { forgetSketch, keepSketch, OLD_LENGTH_MAX, sketchOf, type Sketch } from './sketches.ts';
+import {
+  forgetSketch,
+  keepSketch,
+  OLD_LENGTH_MAX,
+  signedInSince,
+  sketchOf,
+  type Sketch,
+} from './sketches.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
 
 /** A larger delta is not sent: the server receives one whole before it works on it. */
@@ -128,10 +135,12 @@ async function sendAgainst(
 ): Promise<Node | null> {
   const { workspace, path, file, modifiedMs, condition } = job;
   const session = job.delta?.session ?? randomHex(SESSION_LENGTH);
+  const since = signedInSince();
   const delta = await core.delta(file, {
     ...{ genesis, base, old, isKept, session: bytesOfHex(session) },
     ...{ signal, onProgress: hooks.onProgress },
   });
+  let keeping = Promise.resolve();
   try {
     let sent = 0;
     const put = { condition, modifiedMs, signal };
@@ -158,19 +167,29 @@ async function sendAgainst(
     }
     if ('message' in answer) return null;
     hooks.onDelta?.(sent);
-    // The new version is there, whatever becomes of its sketch.
-    const kept = await delta.kept().catch(() => null);
-    const before = replacedBy(condition);
-    if (kept && before !== null) {
-      const succession = { workspace, etag: answer.node.etag, before };
-      // Where a session ends with its tab nobody expects files of it on the disk.
-      const old = signedIn.isKept && file.size <= OLD_LENGTH_MAX ? file.slice() : undefined;
-      void keepSketch(succession, { genesis, bytes: kept, old });
-    }
+    keeping = keep(delta, job, { genesis, since }, answer.node);
     return answer.node;
   } finally {
-    await delta.end();
+    // Nobody waits for that: what is sent is sent.
+    void keeping.finally(() => delta.end());
   }
+}
+
+/** Keeps what the next delta needs of the version that was sent. It is there, whatever becomes of that; this never rejects. */
+async function keep(
+  delta: Delta,
+  { workspace, file, condition }: UploadJob,
+  { genesis, since }: { genesis: Sketch['genesis']; since: number },
+  { etag }: Node,
+): Promise<void> {
+  const before = replacedBy(condition);
+  if (before === null) return;
+  const bytes = await delta.kept().catch(() => null);
+  // What is on its way when somebody signs out comes too late.
+  if (!bytes || since !== signedInSince()) return;
+  // Where a session ends with its tab nobody expects files of it on the disk.
+  const old = signedIn.isKept && file.size <= OLD_LENGTH_MAX ? file.slice() : undefined;
+  await keepSketch({ workspace, etag, before }, { genesis, bytes, old });
 }
 
 /**

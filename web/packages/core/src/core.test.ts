@@ -110,6 +110,31 @@ test('a job that is given up ends its worker at once, and the next one gets anot
   await expect(core.chunk(file, { ...options, signal: stop.signal })).rejects.toThrow('given up');
 });
 
+test('against what was kept a delta is made by one call, and what to keep of it is told although the job is over', async () => {
+  const { core, made } = started(1);
+  const stop = new AbortController();
+  const kept = new Uint8Array([1, 2]);
+  const beginning = core.delta(file, {
+    genesis: kept,
+    base: kept,
+    isKept: true,
+    signal: stop.signal,
+  });
+  await turns();
+  made[0]?.say({ kind: 'part', bytes: new Uint8Array([3]) });
+  made[0]?.say({ kind: 'answer', answer: { length: 1, literal: 1 } });
+  const delta = await beginning;
+  expect(delta.question).toBeNull();
+  expect(await delta.messages()).toEqual({ length: 1, literal: 1, body: new Uint8Array([3]) });
+  expect(made[0]?.calls.map(({ name }) => name)).toEqual(['deltaOfKept']);
+  const keeping = delta.kept();
+  stop.abort();
+  made[0]?.say({ kind: 'answer', answer: kept });
+  expect(await keeping).toBe(kept);
+  await delta.end();
+  expect(made.map(({ isEnded }) => isEnded)).toEqual([false]);
+});
+
 test('a failure has a code, and a worker with a defect is not used again', async () => {
   const { core, made } = started(1);
   for (const code of ['read', 'broken'] as const) {

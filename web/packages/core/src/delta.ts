@@ -14,7 +14,7 @@ export interface DeltaOptions extends JobOptions {
   base: Uint8Array | null;
   /** Whether `base` was kept: then nothing need be asked. */
   isKept?: boolean;
-  /** The bytes of `base`, where they were kept, too: then changes are found to the byte. All of them are in memory meanwhile. */
+  /** The bytes of a `base` that was kept, where they were kept, too: then changes are found to the byte. All of them are in memory meanwhile. */
   old?: Blob | undefined;
   /** 16 random bytes; by default they are drawn. */
   session?: Uint8Array;
@@ -51,20 +51,33 @@ export interface DeltaBody extends DeltaLength {
 export class Delta {
   readonly #lease: Lease;
   readonly #options: JobOptions;
+  /** What to send, where that is known from the beginning. */
+  readonly #made: DeltaBody | null;
   #question: Sendable | null;
 
-  private constructor(lease: Lease, options: JobOptions, question: Uint8Array<ArrayBuffer> | null) {
+  private constructor(
+    lease: Lease,
+    options: JobOptions,
+    begun: { question: Sendable | null; made: DeltaBody | null },
+  ) {
     this.#lease = lease;
     this.#options = options;
-    this.#question = questionOf(question);
+    this.#question = begun.question;
+    this.#made = begun.made;
   }
 
   static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
     const { genesis, base, isKept = false, old = null, onProgress } = options;
     const session = options.session ?? drawSession();
     try {
-      const ask = { file, genesis, session, base, isKept, old };
-      return new Delta(lease, options, await lease.call('deltaBegin', ask, { onProgress }));
+      if (base && isKept) {
+        const ask = { file, genesis, session, base, old };
+        const made = await collect(options, (hear) => lease.call('deltaOfKept', ask, hear));
+        return new Delta(lease, options, { question: null, made });
+      }
+      const ask = { file, genesis, session, base };
+      const question = questionOf(await lease.call('deltaBegin', ask, { onProgress }));
+      return new Delta(lease, options, { question, made: null });
     } catch (error) {
       await lease.end();
       throw error;
@@ -113,7 +126,8 @@ export class Delta {
   }
 
   /** Makes the delta. */
-  messages(): Promise<DeltaBody> {
+  async messages(): Promise<DeltaBody> {
+    if (this.#made) return this.#made;
     return collect(this.#options, (options) => this.#lease.call('deltaSend', null, options));
   }
 
@@ -134,8 +148,12 @@ export class Delta {
     return (await this.#lease.call('chunk', ask)).ids;
   }
 
-  /** Returns what to keep of the new version, 2.5 % of it: the next delta against it needs one request. */
+  /**
+   * Returns what to keep of the new version, 2.5 % of it: the next delta against it needs one request. The version is sent by then, so
+   * the signal of the exchange ends nothing any more.
+   */
   kept(): Promise<Uint8Array<ArrayBuffer> | null> {
+    this.#lease.unbind();
     return this.#lease.call('deltaKept', null);
   }
 

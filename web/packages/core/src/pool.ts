@@ -60,6 +60,11 @@ export class Lease {
     });
   }
 
+  /** What it is for is done: whoever ends that by now ends no call that comes after it. */
+  unbind(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+  }
+
   /** Gives the worker back; what it remembers is forgotten. */
   async end(): Promise<void> {
     if (this.#isOver) return;
@@ -88,7 +93,7 @@ export class Lease {
   #over(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.unbind();
     return true;
   }
 }

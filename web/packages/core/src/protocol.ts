@@ -32,21 +32,25 @@ export interface Calls extends SealedCalls {
   chunk: { ask: { file: Blob; secret: Uint8Array; average: number }; answer: ChunkList };
   /** Begins a delta: returns the first question; where `base` is a chunk list the file is cut and named for it. */
   deltaBegin: {
+    ask: { file: Blob; genesis: Uint8Array; session: Uint8Array; base: Uint8Array | null };
+    answer: Uint8Array<ArrayBuffer> | null;
+  };
+  /** Makes the messages of a delta against what was kept, which come as parts: there is nothing to ask. */
+  deltaOfKept: {
     ask: {
       file: Blob;
       genesis: Uint8Array;
       session: Uint8Array;
-      base: Uint8Array | null;
-      isKept: boolean;
+      base: Uint8Array;
       old: Blob | null;
     };
-    answer: Uint8Array<ArrayBuffer> | null;
+    answer: DeltaLength;
   };
   /** Takes the answer to a question; returns the next one. */
   deltaTold: { ask: { message: Uint8Array }; answer: Uint8Array<ArrayBuffer> | null };
   /** Takes the chunk list where questions have not told it; returns the next question. */
   deltaList: { ask: { list: Uint8Array }; answer: Uint8Array<ArrayBuffer> | null };
-  /** Makes the messages of the delta, which come as parts. */
+  /** Makes the messages of a delta that was begun, which come as parts. */
   deltaSend: { ask: null; answer: DeltaLength };
   /** Takes the answer to a delta; the messages with what is wanted come as parts. */
   deltaWanted: { ask: { answer: Uint8Array }; answer: DeltaLength };

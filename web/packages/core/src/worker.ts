@@ -60,11 +60,12 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       const list = await chunk(call.ask, onProgress);
       return [list, [list.lengths.buffer, list.ids.buffer]];
     }
-    case 'deltaBegin': {
-      const delta = new DeltaWork(call.ask, onProgress, onPart);
-      work = delta;
-      return [await delta.begin(), []];
-    }
+    case 'deltaBegin':
+      work = new DeltaWork(call.ask, null, onProgress, onPart);
+      return [await work.begin(), []];
+    case 'deltaOfKept':
+      work = new DeltaWork(call.ask, call.ask.old, onProgress, onPart);
+      return [await work.ofKept(), []];
     case 'deltaTold':
     case 'deltaList':
     case 'deltaSend':
