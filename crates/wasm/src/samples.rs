@@ -1,6 +1,6 @@
 //! Files for tests: always the same for the same seed.
 
-use model::{Genesis, Mode, Timestamp};
+use model::{Genesis, Mode, SealedGenesis, Timestamp};
 use serde_json::Value;
 
 pub(crate) const SESSION: [u8; 16] = [5; 16];
@@ -33,6 +33,12 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 pub(crate) fn genesis() -> Genesis {
     let (name, created) = ("files".to_owned(), Timestamp::default());
     Genesis { name, mode: Mode::Plain, created, content_key: [7; 32] }
+}
+
+/// An encrypted workspace, of which no method of these may send anything.
+pub(crate) fn sealed_genesis() -> Genesis {
+    let sealed = SealedGenesis { account: [1; 32], salt: [2; 32], header: vec![3; 64] };
+    Genesis { mode: Mode::Sealed(sealed), ..genesis() }
 }
 
 /// Returns the file of a case before and after its edits: where, how many bytes are cut, and seed and length of what is put in.

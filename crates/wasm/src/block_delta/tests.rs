@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::samples::{SESSION, genesis, hex, versions};
+use crate::samples::{SESSION, genesis, hex, sealed_genesis, versions};
 
 const GOLDEN: &str = include_str!("../../golden/blocks.json");
 
@@ -74,4 +74,7 @@ fn calls_out_of_turn_and_unknown_tunings_have_codes() {
     assert_eq!(code(delta.take_answer(&[]).err()), Some("no_such"));
     assert_eq!(code(BlockDelta::new(&genesis, &SESSION, "fast", false).err()), Some("no_such"));
     assert_eq!(code(BlockDelta::new(&genesis, &[], "plus", false).err()), Some("length"));
+    let sealed = encode_message(&sealed_genesis());
+    let refused = BlockDelta::new(&sealed, &SESSION, "plus", false).err();
+    assert_eq!(code(refused), Some("is_sealed"));
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::samples::{SESSION, genesis, hex, versions};
+use crate::samples::{SESSION, genesis, hex, sealed_genesis, versions};
 
 const GOLDEN: &str = include_str!("../../golden/deltas.json");
 const AVERAGE: u32 = 16 * 1024;
@@ -129,6 +129,7 @@ fn what_is_no_genesis_session_or_base_has_a_code() {
     };
     assert_eq!(code(&genesis, &SESSION, &base), None);
     assert_eq!(code(b"something", &SESSION, &base), Some("message"));
+    assert_eq!(code(&encode_message(&sealed_genesis()), &SESSION, &base), Some("is_sealed"));
     assert_eq!(code(&genesis, &SESSION[1..], &base), Some("length"));
     assert_eq!(code(&genesis, &SESSION, b"something"), Some("message"));
     let mut delta = ChunkDelta::new(&genesis, &SESSION, Some(base.clone())).unwrap();
