@@ -51,10 +51,11 @@ export class Changes {
 
   async rename(node: Node, name: string): Promise<void> {
     const to = joinPath(parentOf(node.path), name);
-    const moved = await this.#client.move(this.#workspace, node.path, to, { ifMatch: node.etag });
+    const [client, workspace] = [this.#client, this.#workspace];
+    const now = await client.move(workspace, node.path, to, { ifMatch: node.etag });
     await this.folder.refresh();
     await this.reveal(node.id);
-    const back = async () => void (await this.#client.move(this.#workspace, moved.path, node.path));
+    const back = () => moveBack(client, workspace, [{ from: node.path, now }]);
     notices.say(t().done.renamed(name), this.#undoable(back));
   }
 

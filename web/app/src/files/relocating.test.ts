@@ -16,13 +16,14 @@ test('nothing goes into itself or below', () => {
 
 test('where one node cannot be moved, those before it are moved back', async () => {
   const asked: string[] = [];
-  const move = (_: string, from: string, to: string) => {
-    asked.push(`${from} > ${to}`);
+  const move = (_: string, from: string, to: string, condition: { ifMatch: string }) => {
+    asked.push(`${from} > ${to}, if ${condition.ifMatch}`);
     return from === 'b' ? Promise.reject(refused('taken')) : Promise.resolve(node(to));
   };
   const client = { move } as unknown as SynclineClient;
   await expect(moveAll(client, 'w', [node('a'), node('b')], 'in')).rejects.toThrow();
-  expect(asked).toEqual(['a > in/a', 'b > in/b', 'in/a > a']);
+  // Also back, by what it is and not by where it lies.
+  expect(asked).toEqual(['a > in/a, if "a"', 'b > in/b, if "b"', 'in/a > a, if "in/a"']);
 });
 
 test('a copy beside something of its name has another one, and a refusal is told', async () => {

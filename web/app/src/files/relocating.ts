@@ -48,19 +48,25 @@ function sameNameIn(folder: NodePath, path: NodePath): NodePath {
   return folder === ROOT ? name : `${folder}/${name}`;
 }
 
-/** Moves nodes, each only in the version that was seen; what is in the way is never replaced. Returns where they were and are. */
+/** A node that was moved: where it was, and what it is now. */
+export interface Moved {
+  from: NodePath;
+  now: Node;
+}
+
+/** Moves nodes, each only in the version that was seen; what is in the way is never replaced. */
 export async function moveAll(
   client: SynclineClient,
   workspace: string,
   nodes: readonly Node[],
   folder: NodePath,
-): Promise<{ from: NodePath; to: NodePath }[]> {
-  const moved: { from: NodePath; to: NodePath }[] = [];
+): Promise<Moved[]> {
+  const moved: Moved[] = [];
   try {
     for (const { path, etag } of nodes) {
       const condition = { ifMatch: etag };
       const now = await client.move(workspace, path, sameNameIn(folder, path), condition);
-      moved.push({ from: path, to: now.path });
+      moved.push({ from: path, now });
     }
   } catch (error) {
     // All or nothing, as far as the server goes along.
@@ -70,12 +76,15 @@ export async function moveAll(
   return moved;
 }
 
+/** Moves back what was moved, and not what may lie there by now. */
 export async function moveBack(
   client: SynclineClient,
   workspace: string,
-  moved: readonly { from: NodePath; to: NodePath }[],
+  moved: readonly Moved[],
 ): Promise<void> {
-  for (const { from, to } of moved.toReversed()) await client.move(workspace, to, from);
+  for (const { from, now } of moved.toReversed()) {
+    await client.move(workspace, now.path, from, { ifMatch: now.etag });
+  }
 }
 
 /** Copies nodes; beside something of that name under another one. Returns the copies. */
