@@ -1,0 +1,54 @@
+import type { SynclineClient } from '@syncline/api';
+import type { SealedWorkspace } from '@syncline/core';
+import { expect, test, vi } from 'vitest';
+
+// It belongs to the page.
+vi.hoisted(() => vi.stubGlobal('addEventListener', () => undefined));
+
+const core = vi.hoisted(() => ({
+  open: () => Promise.reject<SealedWorkspace>(new Error('no test says how')),
+}));
+vi.mock('@syncline/core', () => ({ SealedWorkspace: { open: () => core.open() } }));
+// What a browser keeps of workspaces.
+vi.mock('./seen.ts', () => ({ noteSealed: () => undefined, seenOf: () => undefined }));
+
+const { unlocked } = await import('./unlocked.svelte.ts');
+
+const client = {
+  whoAmI: () => Promise.resolve({ device_id: 'd', device_name: 'Firefox', account: 'anna' }),
+} as unknown as SynclineClient;
+
+/** Gives a passphrase; the keys are there as soon as `arrive` is called. */
+function unlocking(id: string) {
+  let arrive = (): void => undefined;
+  const lock = vi.fn();
+  const isAsked = new Promise<void>((asked) => {
+    core.open = () =>
+      new Promise((resolve) => {
+        arrive = () => resolve({ lock } as unknown as SealedWorkspace);
+        asked();
+      });
+  });
+  const done = unlocked.unlock(client, { id, isOwn: true }, 'passphrase');
+  return { done, isAsked, lock, arrive: () => arrive() };
+}
+
+test('keys that are there after somebody has signed out are forgotten at once', async () => {
+  const late = unlocking('w');
+  await late.isAsked;
+  unlocked.lockAll();
+  late.arrive();
+  await expect(late.done).rejects.toMatchObject({ code: 'locked' });
+  expect(late.lock).toHaveBeenCalledOnce();
+  expect(unlocked.open.size).toBe(0);
+
+  const inTime = unlocking('w');
+  await inTime.isAsked;
+  inTime.arrive();
+  await inTime.done;
+  expect([...unlocked.open.keys()]).toEqual(['w']);
+  expect(inTime.lock).not.toHaveBeenCalled();
+  unlocked.lockAll();
+  expect(inTime.lock).toHaveBeenCalledOnce();
+  expect(unlocked.open.size).toBe(0);
+});
