@@ -1,4 +1,4 @@
-import type { Page } from '@playwright/test';
+import type { Page, Route } from '@playwright/test';
 import { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
@@ -51,15 +51,30 @@ test('devices are listed with when they were seen and in sync, renamed and signe
 
 test('the own password is changed, and who else was signed in is so no more', async ({ page }) => {
   const other = await server.client('bob');
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
   await openAccount(page, 'bob');
+  const change = page.getByRole('button', { name: 'Change password' });
   await page.getByLabel('Current password').fill('wrong');
+  // What is too short, or mistyped once, would keep its owner out.
+  await page.getByLabel('New password').fill('short');
+  await page.getByLabel('Password, once more').fill('short');
+  await change.click();
+  await expect(page.getByLabel('New password')).toBeFocused();
   await page.getByLabel('New password').fill('another long password');
-  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByLabel('Password, once more').fill('another lnog password');
+  await change.click();
+  await expect(page.getByText('The two passwords differ.')).toBeVisible();
+  await expect(page.getByLabel('Password, once more')).toBeFocused();
+  await expectAccessible(page);
+  expect(asked.filter((path) => path.includes('/account/password'))).toEqual([]);
+  await page.getByLabel('Password, once more').fill('another long password');
+  await change.click();
   await expect(page.getByText('That is not your current password.')).toBeVisible();
   await page.getByLabel('Current password').fill(PASSWORD);
   await page.getByLabel('Show passwords').check();
   await expect(page.getByLabel('New password')).toHaveAttribute('type', 'text');
-  await page.getByRole('button', { name: 'Change password' }).click();
+  await change.click();
   await expect(page.getByText('1 other was signed out')).toBeVisible();
   await expect(other.whoAmI()).rejects.toMatchObject({ code: 'not_signed_in' });
   const again = new SynclineClient({ base: server.url });
@@ -93,6 +108,28 @@ test('a second factor is turned on by a code, and off by a recovery code', async
   await factor.getByLabel('Code').fill(codes[0] ?? '');
   await page.keyboard.press('Enter');
   await expect(factor).toContainText('Signing in takes your password alone.');
+});
+
+test('a second factor whose answer was lost is said to be on, and that its codes are lost', async ({
+  page,
+}) => {
+  server.addUser('fay');
+  await openAccount(page, 'fay');
+  const factor = page.getByRole('region', { name: 'Second factor' });
+  await factor.getByRole('button', { name: 'Turn on' }).click();
+  await factor.getByLabel('Your password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  const secret = await factor.getByLabel('Secret').inputValue();
+  const lose = async (route: Route) => {
+    await route.fetch();
+    await route.abort();
+  };
+  await page.route('**/totp/confirm', lose);
+  await factor.getByLabel('Code').fill(codeOf(secret));
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('the answer with the recovery codes was lost')).toBeVisible();
+  await expect(factor).toContainText('recovery codes are left');
+  await expect(factor.getByRole('button', { name: 'Turn off' })).toBeVisible();
 });
 
 test('a token of an application is made, shown once, listed and revoked', async ({ page }) => {

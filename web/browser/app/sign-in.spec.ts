@@ -95,23 +95,81 @@ test('who stays signed in is so in the next tab, and signs out of both', async (
   await expect(other.getByText('This browser was signed out.')).toBeVisible();
 });
 
-test('who goes elsewhere while the server is told of signing out stays there', async ({ page }) => {
-  await fill(page, 'ada');
+/** Opens the app, and signs in there. */
+async function signIn(page: Page, user: string, stays: boolean): Promise<void> {
+  await fill(page, user);
+  if (stays) await page.getByLabel('Stay signed in on this browser').check();
   await submit(page);
-  await expect(page.getByText('No workspaces yet')).toBeVisible();
-  const invitation = server.invite();
-  let answer = () => {};
-  const isAnswered = new Promise<void>((done) => (answer = done));
-  await page.route('**/logout', async (route) => {
-    await isAnswered;
-    await route.continue();
-  });
+  await expect(page.getByLabel(`Account of ${user}`)).toBeVisible();
+}
+
+const isSignedOut = (page: Page) =>
+  expect(page.getByRole('heading', { name: 'Sign in' })).toBeVisible();
+
+test('who signs out is so at once, also where the server does not answer, and stays so', async ({
+  page,
+  context,
+}) => {
+  await signIn(page, 'ada', true);
+  await context.route('**/logout', () => new Promise(() => undefined));
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.goto(invitation);
-  await expect(page.getByText('This browser is signed in as ada.')).toBeVisible();
-  answer();
-  await expect(page.getByLabel('Password', { exact: true })).toBeVisible();
-  expect(page.url()).toBe(invitation);
+  await isSignedOut(page);
+  await page.close();
+  const next = await context.newPage();
+  await next.goto(server.url);
+  await isSignedOut(next);
+});
+
+test('two people in two tabs stay who they are, and each signs out alone', async ({
+  page,
+  context,
+}) => {
+  server.addUser('cleo');
+  await signIn(page, 'cleo', false);
+  const kept = await context.newPage();
+  await signIn(kept, 'ada', true);
+  await page.reload();
+  await expect(page.getByLabel('Account of cleo')).toBeVisible();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await isSignedOut(page);
+  await kept.reload();
+  await expect(kept.getByLabel('Account of ada')).toBeVisible();
+});
+
+test('who signs in to stay, where somebody else has meanwhile, ends that session', async ({
+  page,
+  context,
+}) => {
+  server.addUser('dora');
+  await fill(page, 'dora');
+  const before = await context.newPage();
+  await signIn(before, 'ada', true);
+  const ended = before.waitForResponse(/\/logout$/);
+  await page.getByLabel('Stay signed in on this browser').check();
+  await submit(page);
+  await expect(page.getByLabel('Account of dora')).toBeVisible();
+  await expect(before.getByText('This browser was signed out.')).toBeVisible();
+  expect((await ended).ok()).toBe(true);
+  await page.reload();
+  await expect(page.getByLabel('Account of dora')).toBeVisible();
+});
+
+test('who signs in twice is the same in both tabs, and signing out ends both', async ({
+  page,
+  context,
+}) => {
+  await fill(page, 'ada');
+  const other = await context.newPage();
+  await signIn(other, 'ada', true);
+  await page.getByLabel('Stay signed in on this browser').check();
+  await submit(page);
+  await expect(page.getByLabel('Account of ada')).toBeVisible();
+  let ends = 0;
+  context.on('response', (answer) => void (answer.url().endsWith('/logout') && ends++));
+  await other.getByRole('button', { name: 'Sign out' }).click();
+  await isSignedOut(other);
+  await expect(page.getByText('This browser was signed out.')).toBeVisible();
+  await expect.poll(() => ends).toBeGreaterThanOrEqual(2);
 });
 
 test('language and appearance are chosen, and a reload keeps them', async ({ page }) => {

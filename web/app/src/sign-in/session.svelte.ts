@@ -14,9 +14,22 @@ interface Kept {
   account: string;
 }
 
-function read(storage: Storage): Kept | null {
-  const text = storage.getItem(KEY);
-  return text === null ? null : (JSON.parse(text) as Kept);
+/** Reads what is kept; nothing where something else was written. */
+function keptIn(text: string | null): Kept | null {
+  try {
+    const found = JSON.parse(text ?? 'null') as Partial<Kept> | null;
+    const { token, account } = found ?? {};
+    return typeof token === 'string' && typeof account === 'string' ? { token, account } : null;
+  } catch {
+    return null;
+  }
+}
+
+const read = (storage: Storage) => keptIn(storage.getItem(KEY));
+
+/** Ends a session at the server. Nobody waits for that: where the server is away, it goes on until it is ended from another device. */
+function endAtServer(token: string): void {
+  void new SynclineClient({ token }).logout().catch(() => undefined);
 }
 
 type Found = Awaited<ReturnType<typeof proveLogin>>;
@@ -40,8 +53,9 @@ class Session {
   readonly traffic = new Traffic(TRAFFIC_KEY, () => this.#place);
 
   constructor() {
-    const places = [localStorage, sessionStorage];
-    this.#place = places.find((place) => place.getItem(KEY) !== null) ?? null;
+    // What the tab has comes first: the browser may keep the session of somebody else.
+    const places = [sessionStorage, localStorage];
+    this.#place = places.find((place) => read(place) !== null) ?? null;
     const kept = this.#place && read(this.#place);
     this.account = kept?.account ?? null;
     this.client = new SynclineClient({
@@ -52,8 +66,8 @@ class Session {
     });
     countReceived((received) => this.traffic.note(0, received));
     addEventListener('pagehide', () => this.traffic.write());
-    addEventListener('storage', (event) => {
-      if (event.key === KEY && event.newValue === null) this.#forget(true);
+    addEventListener('storage', ({ key, storageArea, newValue }) => {
+      if (key === KEY && storageArea === this.#place) this.#heed(newValue);
     });
   }
 
@@ -73,23 +87,39 @@ class Session {
     this.client.token = found.token;
     const kept: Kept = { token: found.token, account: found.account };
     this.#place = isKept ? localStorage : sessionStorage;
+    // What was counted is of who was signed in before.
+    if (read(this.#place)?.account !== found.account) this.#place.removeItem(TRAFFIC_KEY);
     this.#place.setItem(KEY, JSON.stringify(kept));
     this.hasEnded = false;
     this.account = found.account;
   }
 
-  /** Ends the session at the server, and here also where the server is away. */
-  async signOut(): Promise<void> {
-    const left = location.hash;
-    await this.client.logout().catch(() => undefined);
+  /** Ends the session here at once, with that in which the same person has signed in again beside it, and tells the server. */
+  signOut(): void {
+    const kept = this.#place && read(this.#place);
+    const beside = kept?.account === this.account ? kept?.token : null;
+    const tokens = new Set([this.client.token, beside]);
     this.#forget(false);
-    // Who has gone elsewhere while the server was asked stays there.
-    if (location.hash === left) location.hash = '#/';
+    for (const token of tokens) if (token) endAtServer(token);
+    location.hash = '#/';
   }
 
+  /** Another tab has changed what the browser keeps. */
+  #heed(text: string | null): void {
+    // Whoever signs in once more is the same person, and this tab goes on.
+    if (keptIn(text)?.account === this.account) return;
+    const { token } = this.client;
+    this.#forget(true);
+    // Nobody has it any more.
+    if (token) endAtServer(token);
+  }
+
+  /** Forgets the session, and what the browser keeps of it; another session that it keeps by now goes with it only on purpose. */
   #forget(hasEnded: boolean): void {
-    for (const place of [localStorage, sessionStorage]) {
-      for (const key of [KEY, TRAFFIC_KEY]) place.removeItem(key);
+    const kept = this.#place && read(this.#place);
+    const isOwn = kept?.token === this.client.token;
+    if (kept?.account === this.account && (isOwn || !hasEnded)) {
+      for (const key of [KEY, TRAFFIC_KEY]) this.#place?.removeItem(key);
     }
     this.#place = null;
     this.traffic.forget();

@@ -72,7 +72,8 @@ export class SynclineClient {
       if (value !== undefined) query.set(key, String(value));
     }
     const headers = new Headers(asking.headers);
-    if (this.token) headers.set('authorization', `Bearer ${this.token}`);
+    const { token } = this;
+    if (token) headers.set('authorization', `Bearer ${token}`);
     const isRaw = asking.body instanceof Blob || asking.body instanceof Uint8Array;
     if (asking.body && !isRaw) headers.set('content-type', 'application/json');
     const init: RequestInit = { method, headers, cache: 'no-store', credentials: 'omit' };
@@ -86,7 +87,8 @@ export class SynclineClient {
     const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json');
     if (BETWEEN.includes(response.status) && !isProblem) throw new NoConnection(response.status);
     const error = await ProblemError.of(response);
-    if (error.code === 'not_signed_in' && this.token) this.#onSignedOut();
+    // An answer that comes late may be about a session before this one.
+    if (error.code === 'not_signed_in' && token && token === this.token) this.#onSignedOut();
     throw error;
   }
 
@@ -128,8 +130,9 @@ export class SynclineClient {
     return session;
   }
 
+  /** Ends the session, also where the page goes away meanwhile. */
   async logout(): Promise<void> {
-    await this.#json('POST /logout');
+    await this.#json('POST /logout', { isLast: true });
     this.token = null;
   }
 

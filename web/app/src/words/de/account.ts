@@ -60,6 +60,8 @@ export const account: Words['account'] = {
   copyCodes: 'Codes kopieren',
   kept: 'Ich habe sie aufbewahrt',
   turnedOn: 'Der zweite Faktor ist eingeschaltet',
+  codesLost:
+    'Der zweite Faktor ist eingeschaltet, aber die Antwort mit den Wiederherstellungscodes ging verloren. Schalten Sie ihn mit einem Code Ihrer App aus und wieder ein.',
   turnedOff: 'Der zweite Faktor ist ausgeschaltet',
   tokens: 'Token für Programme',
   tokensHelp:

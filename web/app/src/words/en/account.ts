@@ -55,6 +55,8 @@ export const account = {
   copyCodes: 'Copy codes',
   kept: 'I have kept them',
   turnedOn: 'The second factor is on',
+  codesLost:
+    'The second factor is on, but the answer with the recovery codes was lost. Turn it off and on again with a code of your app.',
   turnedOff: 'The second factor is off',
   tokens: 'Tokens of applications',
   tokensHelp:
