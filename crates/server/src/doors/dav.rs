@@ -9,16 +9,16 @@
 //!
 //! What works with which program stands in `docs/guide/webdav.md`.
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::http::header::{ALLOW, ETAG, LOCATION, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use model::RelativePath;
 
-use crate::doors::files::content::{Shown, accept_time, etag_value, receive};
+use crate::doors::files::content::{Shown, accept_time, etag_value, hear_out, put_of, spooled};
 use crate::doors::files::{condition_of, path};
-use crate::doors::tree::{Destination, FileTree, Item, ItemKind};
+use crate::doors::tree::{Changed, Destination, FileTree, Item, ItemKind};
 use crate::error::{Result, ServerError};
 use crate::limits::BODY_WAIT_TIMEOUT;
 
@@ -30,7 +30,7 @@ mod properties;
 pub mod workspaces;
 mod xml;
 
-use locking::{check, if_of};
+use locking::{check, check_free, if_of};
 use properties::Depth;
 
 /// The longest XML body, in bytes.
@@ -194,20 +194,15 @@ async fn put<T: FileTree>(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let target = match dav {
-        Ok(dav) => match check_put(&dav, headers).await {
-            Ok(()) => Ok((dav.tree, dav.path)),
-            Err(Refused::Error(error)) => Err(error),
-            Err(Refused::Locked) => {
-                let mut body = body.into_data_stream();
-                let drained = crate::doors::packs::drain(&mut body);
-                let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drained).await;
-                return Err(Refused::Locked);
-            }
-        },
-        Err(error) => Err(error),
+    let mut body = body.into_data_stream();
+    let done = match dav {
+        Ok(dav) => receive(&dav, headers, &mut body).await.map(|changed| (dav.path, changed)),
+        Err(error) => Err(error.into()),
     };
-    let (path, changed) = receive(target, headers, body).await?;
+    if done.is_err() {
+        hear_out(&mut body).await;
+    }
+    let (path, changed) = done?;
     let gone = || ServerError::NotFound { what: format!("'{path}' any more") };
     let item = changed.item.as_ref().ok_or_else(gone)?;
     let status = if changed.is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
@@ -216,9 +211,23 @@ async fn put<T: FileTree>(
     Ok(response)
 }
 
-async fn check_put<T: FileTree>(dav: &Dav<T>, headers: &HeaderMap) -> Result<(), Refused> {
-    let is_new = dav.tree.find(&dav.path).await?.is_none();
-    check(dav, &if_of(headers)?, &[(&dav.path, false, is_new)]).await
+/// Receives a file and puts it, unless somebody has locked it, or changed what was named, by the time that it is there.
+async fn receive<T: FileTree>(
+    dav: &Dav<T>,
+    headers: &HeaderMap,
+    body: &mut BodyDataStream,
+) -> Result<Changed<T::Handle>, Refused> {
+    let Dav { tree, path, .. } = dav;
+    let conditions = if_of(headers)?;
+    let is_new = tree.find(path).await?.is_none();
+    let changes = [(path, false, is_new)];
+    let etag = check(dav, &conditions, &changes).await?;
+    let mut put = put_of(tree.clock().now(), path.clone(), headers)?;
+    put.condition = conditions.with(put.condition, etag);
+    let spooled = spooled(tree, &put, headers, body).await?;
+    // A lock of the sender's own may have ended meanwhile: that keeps nobody out.
+    check_free(dav, &conditions, &changes)?;
+    Ok(tree.put(&put, &spooled).await?)
 }
 
 /// Ends the promises of what is gone.
@@ -228,8 +237,10 @@ fn forget_locks<T: FileTree>(dav: &Dav<T>, path: &RelativePath) {
 }
 
 async fn delete<T: FileTree>(dav: &Dav<T>, headers: &HeaderMap) -> Result<Response, Refused> {
-    check(dav, &if_of(headers)?, &[(&dav.path, true, true)]).await?;
-    dav.tree.delete(&dav.path, &condition_of(headers)?).await?;
+    let conditions = if_of(headers)?;
+    let etag = check(dav, &conditions, &[(&dav.path, true, true)]).await?;
+    let condition = conditions.with(condition_of(headers)?, etag);
+    dav.tree.delete(&dav.path, &condition).await?;
     forget_locks(dav, &dav.path);
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -275,9 +286,11 @@ async fn relocate<T: FileTree>(
     }
     let is_deep = Depth::of(headers)? != Depth::Zero;
     let changed = [(&to.path, true, true), (from, true, true)];
-    check(dav, &if_of(headers)?, if is_move { &changed } else { &changed[..1] }).await?;
+    let conditions = if_of(headers)?;
+    let etag = check(dav, &conditions, if is_move { &changed } else { &changed[..1] }).await?;
+    let condition = conditions.with(condition_of(headers)?, etag);
     let is_new = match is_move {
-        true => dav.tree.relocate(from, &to, &condition_of(headers)?).await?,
+        true => dav.tree.relocate(from, &to, &condition).await?,
         false => dav.tree.copy(from, &to, is_deep).await?,
     };
     if is_move {

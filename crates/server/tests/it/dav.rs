@@ -1,9 +1,14 @@
 //! The door of WebDAV.
 
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
 use model::Genesis;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use server::Admin;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::support::{Device, PASSWORD, SystemRandom, TestServer, http, noise};
 
@@ -53,6 +58,47 @@ async fn move_and_copy_heed_overwrite() {
 #[tokio::test]
 async fn lock_keeps_out_who_does_not_name_it() {
     stories::lock_keeps_out_who_does_not_name_it(&place().await.door).await;
+}
+
+/// Begins to put a file, and goes on as soon as the sender says so.
+fn putting(door: &Door, header: Option<&str>) -> (oneshot::Sender<Vec<u8>>, JoinHandle<u16>) {
+    let (rest, coming) = oneshot::channel::<Vec<u8>>();
+    let first = stream::iter([Ok(b"my ".to_vec())]);
+    let body = reqwest::Body::wrap_stream(first.chain(stream::once(coming)));
+    let request = door.client.request(Method::PUT, door.to("f")).body(body);
+    let request = request.basic_auth(&door.user, Some(&door.password));
+    let request = header.into_iter().fold(request, |request, value| request.header("if", value));
+    (rest, tokio::spawn(async { request.send().await.unwrap().status().as_u16() }))
+}
+
+#[tokio::test]
+async fn what_others_do_while_a_file_comes_is_heeded() {
+    let place = place().await;
+    let door = &place.door;
+    door.status("PUT", "f", &[], b"one").await;
+    let found = door.ask("HEAD", "f", &[], b"").await;
+    let named = format!("([{}])", found.headers()["etag"].to_str().unwrap());
+    let (rest, answer) = putting(door, Some(&named));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(door.status("PUT", "f", &[], b"two").await, 204);
+    rest.send(b"one".to_vec()).unwrap();
+    assert_eq!(answer.await.unwrap(), 412, "another version was named");
+
+    let (rest, answer) = putting(door, None);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let locked = door.ask("LOCK", "f", &[], stories::LOCK).await;
+    rest.send(b"one".to_vec()).unwrap();
+    assert_eq!(answer.await.unwrap(), 423, "it was promised to somebody else");
+    assert_eq!(door.text("f").await, "two");
+
+    // Who has locked it goes on, and so do others when the lock ends while they send.
+    let token = locked.headers()["lock-token"].to_str().unwrap().to_owned();
+    let (rest, answer) = putting(door, Some(&format!("({token})")));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(door.status("UNLOCK", "f", &[("lock-token", &token)], b"").await, 204);
+    rest.send(b"three".to_vec()).unwrap();
+    assert_eq!(answer.await.unwrap(), 204);
+    assert_eq!(door.text("f").await, "my three");
 }
 
 #[tokio::test]

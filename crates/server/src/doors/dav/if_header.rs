@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use model::RelativePath;
 
 use crate::error::{Result, ServerError};
+use crate::services::files::Condition;
 
 /// How many addresses a header names at most; for each, the tree is asked what is there.
 const ADDRESSES_MAX: usize = 32;
@@ -71,6 +72,19 @@ impl IfHeader {
     /// Tells whether there is no list.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns what must be so at the moment of a change: where a version of what is changed was named, the one that was found
+    /// to fit. What a header of HTTP asks for goes before.
+    pub(super) fn with(&self, condition: Condition, etag: Option<String>) -> Condition {
+        let names_version = |term: &Term| !term.is_negated && matches!(term.state, State::Etag(_));
+        let own = self.0.iter().filter(|list| list.resource.is_none());
+        match (condition, etag) {
+            (Condition::Any, Some(etag)) if own.flat_map(|list| &list.terms).any(names_version) => {
+                Condition::Is(vec![etag])
+            }
+            (condition, _) => condition,
+        }
     }
 
     /// Returns all locks that are named and not denied.

@@ -35,13 +35,23 @@ pub(super) fn if_of(headers: &HeaderMap) -> Result<IfHeader> {
 }
 
 /// Checks the header `If`, and that nobody else has locked what is to be changed: a path, with everything below where
-/// `is_deep`, and the folder whose list changes where `changes_list`.
+/// `is_deep`, and the folder whose list changes where `changes_list`. Returns the version that is there.
 pub(super) async fn check<T: FileTree>(
     dav: &Dav<T>,
     conditions: &IfHeader,
     paths: &[(&RelativePath, bool, bool)],
+) -> Result<Option<String>, Refused> {
+    let etag = check_conditions(dav, conditions).await?;
+    check_free(dav, conditions, paths)?;
+    Ok(etag)
+}
+
+/// Checks only that nobody else has locked what is to be changed, as [`check`] does.
+pub(super) fn check_free<T: FileTree>(
+    dav: &Dav<T>,
+    conditions: &IfHeader,
+    paths: &[(&RelativePath, bool, bool)],
 ) -> Result<(), Refused> {
-    check_conditions(dav, conditions).await?;
     let Promises { locks, workspace, account } = dav.tree.promises();
     let now = dav.tree.clock().elapsed();
     let tokens = conditions.tokens();
@@ -57,11 +67,14 @@ pub(super) async fn check<T: FileTree>(
     Ok(())
 }
 
-async fn check_conditions<T: FileTree>(dav: &Dav<T>, conditions: &IfHeader) -> Result<()> {
+async fn check_conditions<T: FileTree>(
+    dav: &Dav<T>,
+    conditions: &IfHeader,
+) -> Result<Option<String>> {
     // Who may not see the tree hears nothing of its locks, either.
     let current = etag_at(dav, &dav.path).await?;
     if conditions.is_empty() {
-        return Ok(());
+        return Ok(current);
     }
     let path_of = |address: &str| super::path_in(&dav.root, address).ok();
     let mut etags = HashMap::from([(dav.path.clone(), current)]);
@@ -78,7 +91,7 @@ async fn check_conditions<T: FileTree>(dav: &Dav<T>, conditions: &IfHeader) -> R
     };
     let etag_of = |path: &RelativePath| etags.get(path).cloned().flatten();
     match conditions.holds(&dav.path, path_of, has_lock, etag_of) {
-        true => Ok(()),
+        true => Ok(etag_of(&dav.path)),
         false => Err(precondition_failed(&dav.path, etag_of(&dav.path))),
     }
 }

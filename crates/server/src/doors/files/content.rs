@@ -191,9 +191,8 @@ pub(crate) fn accept_time(headers: &HeaderMap, response: &mut Response) {
     }
 }
 
-/// Receives a file and puts it. A sender who is refused is listened to a little longer, because a connection that closes
-/// while it sends would not let it read the answer.
-pub(crate) async fn receive<T: FileTree>(
+/// Receives a file and puts it.
+pub(super) async fn receive<T: FileTree>(
     target: Result<(T, RelativePath), ServerError>,
     headers: &HeaderMap,
     body: Body,
@@ -206,9 +205,15 @@ pub(crate) async fn receive<T: FileTree>(
         Err(error) => Err(error),
     };
     if received.is_err() {
-        let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drain(&mut body)).await;
+        hear_out(&mut body).await;
     }
     received
+}
+
+/// Listens a little longer to a sender who is refused, because a connection that closes while it sends would not let it read
+/// the answer.
+pub(crate) async fn hear_out(body: &mut BodyDataStream) {
+    let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drain(body)).await;
 }
 
 async fn receive_into<T: FileTree>(
@@ -218,12 +223,24 @@ async fn receive_into<T: FileTree>(
     body: &mut BodyDataStream,
 ) -> Result<Changed<T::Handle>> {
     let put = put_of(tree.clock().now(), path.clone(), headers)?;
-    tree.check_put(&put).await?;
+    let spooled = spooled(tree, &put, headers, body).await?;
+    tree.put(&put, &spooled).await
+}
+
+/// Receives a file that is to be put, and compares it with what its sender says of it. What is to be so is looked at before,
+/// and again by whoever puts it: it may take long to come.
+pub(crate) async fn spooled<T: FileTree>(
+    tree: &T,
+    put: &Put,
+    headers: &HeaderMap,
+    body: &mut BodyDataStream,
+) -> Result<Spooled> {
+    tree.check_put(put).await?;
     let mut spool = Spool::begin_file(tree.spools()).await?;
     spool.take(body).await?;
     let spooled = spool.finish().await?;
     check_sum(headers, &spooled)?;
-    tree.put(&put, &spooled).await
+    Ok(spooled)
 }
 
 /// Returns what the headers say of a file that is to be put now.
