@@ -266,10 +266,14 @@ impl App {
         message: Vec<u8>,
         envelope: Envelope,
     ) -> Result<Vec<u8>> {
-        if !matches!(envelope.kind, MessageKind::AskSymbols | MessageKind::AskSums) {
-            let (whose, now) = ((reading.caller, reading.workspace), self.clock.elapsed());
-            self.files.sessions.check_room(whose, envelope.session, now)?;
-        }
+        let whose = (reading.caller, reading.workspace);
+        let room = match envelope.kind {
+            MessageKind::AskSymbols | MessageKind::AskSums => None,
+            _ => {
+                let sessions = &self.files.sessions;
+                Some(sessions.take_room(whose, envelope.session, self.clock.elapsed())?)
+            }
+        };
         let (base, view) = self.base_of(reading, put).await?;
         let keys = view.content_keys().clone();
         drop(view);
@@ -290,13 +294,15 @@ impl App {
                 _ => Side::begin(plain, envelope.kind, &message, &mut old, FILE_LENGTH_MAX)
                     .map(|(side, answer)| (answer, Some(side))),
             };
-            answer.map_err(|error| old.failure(error))
+            // The work goes on where the client has gone, and so does its room.
+            answer.map(|answer| (answer, room)).map_err(|error| old.failure(error))
         };
-        let (answer, side) = blocking::piece(work).await?.map_err(|error| error.for_client(put))?;
-        if let Some(side) = side {
+        let done = blocking::piece(work).await?.map_err(|error| error.for_client(put))?;
+        let ((answer, side), room) = done;
+        if let (Some(side), Some(room)) = (side, room) {
+            let (id, now) = (envelope.session, self.clock.elapsed());
             let session = Session::new(put.path.clone(), base.content, side);
-            let whose = (reading.caller, reading.workspace);
-            self.files.sessions.begin(whose, envelope.session, session, self.clock.elapsed())?;
+            self.files.sessions.begin(room, whose, id, session, now)?;
         }
         Ok(answer)
     }

@@ -1,9 +1,11 @@
 //! Sessions of the rsync family, which has two round trips and so something to remember between them.
 //!
-//! *Invariants*: a session is found only by who began it, for the path and the version that it began with; there are so many at most, and
-//! one that nobody goes on with ends; whoever goes on with one takes it, so that it ends with its last message and with every error.
+//! *Invariants*: a session is found only by who began it, for the path and the version that it began with; there are so many at most, those
+//! that are being begun among them, and one that nobody goes on with ends; whoever goes on with one takes it, so that it ends with its last
+//! message and with every error.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use content::delta::{
@@ -38,7 +40,44 @@ impl Key {
 
 /// All sessions.
 #[derive(Default)]
-pub(in crate::files) struct Sessions(Mutex<HashMap<Key, Kept>>);
+pub(in crate::files) struct Sessions(Arc<Mutex<All>>);
+
+#[derive(Default)]
+struct All {
+    kept: HashMap<Key, Kept>,
+    /// Whose sessions are being begun, which takes as long as reading the old version.
+    begun: Vec<AccountId>,
+}
+
+impl All {
+    /// Refuses one more than so many sessions; one that is begun anew under its name is no other one.
+    fn check_room(&mut self, key: &Key, now: Duration) -> Result<()> {
+        self.kept.retain(|other, kept| kept.ends > now && other != key);
+        let accounts =
+            self.kept.keys().map(|other| other.account).chain(self.begun.iter().copied());
+        let of_account = accounts.filter(|account| *account == key.account).count();
+        let all = self.kept.len() + self.begun.len();
+        match all < DELTA_SESSIONS_MAX && of_account < DELTA_SESSIONS_OF_ACCOUNT_MAX {
+            true => Ok(()),
+            false => Err(ServerError::Unavailable { reason: "has too many deltas under way" }),
+        }
+    }
+}
+
+/// The room of a session that is being begun, also where its client has gone: it is free again when the work has ended.
+pub(super) struct Room {
+    all: Arc<Mutex<All>>,
+    account: AccountId,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut all = self.all.lock();
+        if let Some(place) = all.begun.iter().position(|account| *account == self.account) {
+            all.begun.swap_remove(place);
+        }
+    }
+}
 
 impl std::fmt::Debug for Sessions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -66,33 +105,34 @@ impl Session {
 }
 
 impl Sessions {
-    /// Refuses who could not begin a session anyway, before anything is worked on for it; [`Self::begin`] decides.
-    pub(super) fn check_room(
+    /// Takes the room of a session, before anything is worked on for it; the one of that name has ended.
+    pub(super) fn take_room(
         &self,
         whose: (Caller, WorkspaceId),
         id: SessionId,
         now: Duration,
-    ) -> Result<()> {
-        let (key, kept) = (Key::new(whose, id), self.0.lock());
-        let others = || kept.iter().filter(|(other, kept)| kept.ends > now && **other != key);
-        let of_account = others().filter(|(other, _)| other.account == key.account).count();
-        check_counts(others().count(), of_account)
+    ) -> Result<Room> {
+        let key = Key::new(whose, id);
+        let mut all = self.0.lock();
+        all.check_room(&key, now)?;
+        all.begun.push(key.account);
+        Ok(Room { all: Arc::clone(&self.0), account: key.account })
     }
 
-    /// Remembers a session.
+    /// Remembers a session in the room that was taken for it.
     pub(super) fn begin(
         &self,
+        room: Room,
         whose: (Caller, WorkspaceId),
         id: SessionId,
         session: Session,
         now: Duration,
     ) -> Result<()> {
         let key = Key::new(whose, id);
-        let mut kept = self.0.lock();
-        kept.retain(|other, kept| kept.ends > now && *other != key);
-        let of_account = kept.keys().filter(|other| other.account == key.account).count();
-        check_counts(kept.len(), of_account)?;
-        kept.insert(key, Kept { session, ends: now + DELTA_SESSION_LIFE });
+        drop(room);
+        let mut all = self.0.lock();
+        all.check_room(&key, now)?;
+        all.kept.insert(key, Kept { session, ends: now + DELTA_SESSION_LIFE });
         Ok(())
     }
 
@@ -104,17 +144,9 @@ impl Sessions {
         path: &RelativePath,
         now: Duration,
     ) -> Result<Session> {
-        let found = self.0.lock().remove(&Key::new(whose, id));
+        let found = self.0.lock().kept.remove(&Key::new(whose, id));
         let found = found.filter(|kept| kept.ends > now && kept.session.path == *path);
         found.map(|kept| kept.session).ok_or(ServerError::SessionGone)
-    }
-}
-
-/// Refuses one more than so many sessions.
-fn check_counts(all: usize, of_account: usize) -> Result<()> {
-    match all < DELTA_SESSIONS_MAX && of_account < DELTA_SESSIONS_OF_ACCOUNT_MAX {
-        true => Ok(()),
-        false => Err(ServerError::Unavailable { reason: "has too many deltas under way" }),
     }
 }
 
@@ -163,5 +195,28 @@ impl Side {
         }
         let reason = "the body ends before the last part".to_owned();
         Err(ServerError::Invalid { what: "delta", reason }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_being_begun_takes_room_until_the_work_has_ended() {
+        let (sessions, now) = (Sessions::default(), Duration::ZERO);
+        let take = |account, number: u8| {
+            let caller =
+                Caller { account: AccountId(account), device: DeviceId::from_bytes([1; 16]) };
+            let whose = (caller, WorkspaceId::from_bytes([2; 16]));
+            sessions.take_room(whose, SessionId::from_bytes([number; 16]), now)
+        };
+        let mut rooms: Vec<Room> = (0..DELTA_SESSIONS_OF_ACCOUNT_MAX)
+            .map(|number| take(1, number as u8).expect("there is room"))
+            .collect();
+        assert!(matches!(take(1, 100), Err(ServerError::Unavailable { .. })));
+        take(2, 100).expect("another account has its own");
+        rooms.pop();
+        take(1, 100).expect("one has ended");
     }
 }
