@@ -281,3 +281,43 @@ test('who reloads before the recovery key is kept is warned, and a device shows 
   server.clone(user, 'Diary');
   expect(server.recoveryKey(user, 'Diary')).toBe(recoveryKey);
 });
+
+test('who signs out while an encrypted workspace is made shows its recovery key to nobody', async ({
+  page,
+}) => {
+  const next = `${user}next`;
+  server.addUser(next);
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  let isHeld = false;
+  await page.route('**/objects/keys/*', async (route) => {
+    if (route.request().method() !== 'PUT') return route.continue();
+    const response = await route.fetch();
+    isHeld = true;
+    await held;
+    await route.fulfill({ response });
+  });
+  await signIn(page, server, user);
+  await fill(page, 'Diary');
+  await create(page);
+  await expect.poll(() => isHeld).toBe(true);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  // The page is not loaded anew.
+  await page.getByLabel('User').fill(next);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(form(page).getByLabel('Name of the workspace')).toBeVisible();
+  const answered = page.waitForResponse(/objects\/keys\//);
+  release();
+  await answered;
+  // Whatever came of that has come when the server has made another one.
+  await form(page).getByLabel('Name of the workspace').fill('Plain');
+  await create(page);
+  await expect(page.getByRole('heading', { name: /Plain/ })).toBeFocused();
+  await expect(key(page)).toHaveCount(0);
+  const [made, ...more] = await client.workspaces();
+  expect([made?.mode, more]).toEqual(['sealed', []]);
+  expect(new URL(page.url()).hash).not.toContain(made?.id);
+  const ofNext = await (await server.client(next)).workspaces();
+  expect(ofNext.map(({ mode }) => mode)).toEqual(['plain']);
+});

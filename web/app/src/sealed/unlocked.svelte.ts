@@ -61,14 +61,19 @@ function without<Value>(map: ReadonlyMap<string, Value>, id: string): Map<string
   return rest;
 }
 
+interface Taking {
+  /** The one of when somebody began to open it. */
+  signal: AbortSignal;
+  recoveryKey?: string;
+}
+
 class Unlocked {
   /** By the ids of the workspaces. */
   open = $state.raw<ReadonlyMap<string, SealedWorkspace>>(new Map());
   /** The recovery keys of those that were made here, until somebody says that they have theirs. */
   unkept = $state.raw<ReadonlyMap<string, string>>(new Map());
   #used = Date.now();
-  /** How often all was locked, as when somebody signs out. */
-  #lockings = 0;
+  #until = new AbortController();
   #timer: ReturnType<typeof setInterval> | undefined;
 
   /** Unlocks a workspace, one's own or somebody else's; nothing of it is read yet. */
@@ -77,32 +82,37 @@ class Unlocked {
     { id, isOwn }: { id: string; isOwn: boolean },
     secret: string,
   ): Promise<void> {
-    const lockings = this.#lockings;
+    const { signal } = this;
     const { SealedWorkspace } = await import('@syncline/core');
     const { device_id, device_name, account } = await client.whoAmI();
+    signal.throwIfAborted();
     const source = sourceOf(client, id, isOwn ? null : account);
     const device = { id: device_id, name: device_name };
     const workspace = await SealedWorkspace.open({ id, secret, device, source, seen: seenOf(id) });
-    if (lockings !== this.#lockings) {
-      // Whoever gave the passphrase has signed out meanwhile.
-      void workspace.lock();
-      throw Object.assign(new Error('all was locked meanwhile'), { code: 'locked' });
-    }
-    this.take(id, workspace);
+    this.take(id, workspace, { signal });
   }
 
-  /** Takes one that is open. */
-  take(id: string, workspace: SealedWorkspace): void {
+  /**
+   * Says stop, with an error whose code is `locked`, as soon as all is locked, as when somebody signs out: whoever begins something gets it
+   * then, since what they have begun is nothing of who comes next.
+   */
+  get signal(): AbortSignal {
+    return this.#until.signal;
+  }
+
+  /**
+   * Takes one that is open, and shows before anything else of it the recovery key of one that was made here. Where whoever has begun to open
+   * it has signed out, it is locked at once, and nothing of it shown.
+   */
+  take(id: string, workspace: SealedWorkspace, { signal, recoveryKey }: Taking): void {
+    if (signal.aborted) void workspace.lock();
+    signal.throwIfAborted();
     noteSealed(id);
+    if (recoveryKey !== undefined) this.unkept = new Map(this.unkept).set(id, recoveryKey);
     const before = this.open.get(id);
     this.open = new Map(this.open).set(id, workspace);
     void before?.lock();
     this.#watch();
-  }
-
-  /** Shows the recovery key of one that was made here before anything else of it. */
-  show(id: string, recoveryKey: string): void {
-    this.unkept = new Map(this.unkept).set(id, recoveryKey);
   }
 
   /** Somebody has kept the recovery key. */
@@ -120,7 +130,8 @@ class Unlocked {
   }
 
   lockAll(): void {
-    this.#lockings++;
+    this.#until.abort(Object.assign(new Error('all was locked meanwhile'), { code: 'locked' }));
+    this.#until = new AbortController();
     for (const id of this.open.keys()) this.lock(id);
   }
 
