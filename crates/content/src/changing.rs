@@ -181,7 +181,8 @@ impl FilePut {
         Ok(Self { folder, name, over, id, modified, label })
     }
 
-    /// Plans to put the file as things are now. It becomes a new version only of the content that was seen; what was moved is followed.
+    /// Plans to put the file as things are now. It becomes a new version only of the content that was seen; what was moved is followed, and
+    /// what somebody else has made the very same meanwhile is let be.
     ///
     /// # Errors
     /// [`ChangeError::Mounted`]; [`ChangeError::Changed`] where it would be kept beside another, and is not to be.
@@ -192,21 +193,24 @@ impl FilePut {
             return Ok(self.planned_new(self.name.clone(), kind, None));
         };
         let now = tree.get(&base.node).filter(|node| node.is_alive());
+        refuse_mounted(tree, now.map_or(self.folder, |now| now.record.parent))?;
         if let Some(now) = now {
             let is_as_seen = now.version == base.version
                 || now.record.kind == NodeKind::File(base.content.clone());
-            refuse_mounted(tree, now.record.parent)?;
             if is_as_seen {
                 let record = NodeRecord { kind, modified: self.modified, ..now.record.clone() };
                 let is_same = record == now.record;
                 let change = (!is_same).then(|| put(base.node, now.version, &record));
                 return Ok(PlannedPut { change, node: base.node, is_beside: false });
             }
-        } else {
-            refuse_mounted(tree, self.folder)?;
         }
         let folder = now.map_or(self.folder, |now| now.record.parent);
         let wanted = now.map_or(&self.name, |now| &now.record.name);
+        let there = child(tree, &folder, wanted);
+        if let Some((node, _)) = there.filter(|(_, found)| found.record.kind == kind) {
+            // Whoever was first has put the very same: it stands as they have left it, with their time and mode.
+            return Ok(PlannedPut { change: None, node, is_beside: false });
+        }
         let is_free = |name: &Name| child(tree, &folder, name).is_none();
         if now.is_none() && is_free(wanted) {
             // What was deleted is brought back by whoever has changed it.

@@ -106,6 +106,49 @@ fn file_that_is_to_be_kept_beside_none_is_refused_where_somebody_else_was_first(
 }
 
 #[test]
+fn content_that_somebody_else_has_put_meanwhile_conflicts_with_nothing_and_stands_as_they_left_it()
+{
+    let mut log = Log::default();
+    log.put(1, NodeId::ROOT, "plan.txt", 1);
+    let modified = Timestamp { seconds: 7, nanoseconds: 0 };
+    let ours = FilePut { modified, ..put_of(&log.tree, 9, NodeId::ROOT, "plan.txt") };
+    let refusing = FilePut { label: None, ..ours.clone() };
+    log.put(2, NodeId::ROOT, "plan.txt", 2);
+    let record = log.tree.get(&node(1)).unwrap().record.clone();
+    let locked = NodeRecord { mode: 0o600, ..record };
+    log.append(vec![put(node(1), 2, &locked)]);
+    let theirs = |node| PlannedPut { change: None, node, is_beside: false };
+    for put in [&ours, &refusing] {
+        assert_eq!(put.plan(&log.tree, &content(2)), Ok(theirs(node(1))));
+    }
+    assert!(ours.plan(&log.tree, &content(3)).unwrap().is_beside, "it is another content");
+
+    let folder = log.folder(3, NodeId::ROOT, "folder");
+    let moved = relocate(&log.tree, node(1), folder, name("moved")).unwrap();
+    log.append(moved);
+    assert_eq!(ours.plan(&log.tree, &content(2)), Ok(theirs(node(1))));
+    let version = log.tree.get(&node(1)).unwrap().version;
+    let gone = delete(&log.tree, node(1), version).unwrap();
+    log.append(gone);
+    log.put(4, NodeId::ROOT, "plan.txt", 2);
+    assert_eq!(ours.plan(&log.tree, &content(2)), Ok(theirs(node(4))));
+    assert!(ours.plan(&log.tree, &content(3)).unwrap().is_beside, "it is another content");
+}
+
+#[test]
+fn time_of_a_file_that_was_seen_is_put_also_with_the_content_that_it_has() {
+    let mut log = Log::default();
+    log.put(1, NodeId::ROOT, "plan.txt", 1);
+    let modified = Timestamp { seconds: 7, nanoseconds: 0 };
+    let ours = FilePut { modified, ..put_of(&log.tree, 9, NodeId::ROOT, "plan.txt") };
+    let planned = ours.plan(&log.tree, &content(1)).unwrap();
+    assert_eq!((planned.node, planned.is_beside), (node(1), false));
+    log.append(planned.change.into_iter().collect());
+    assert_eq!(log.tree.get(&node(1)).unwrap().record.modified, modified);
+    assert_eq!(ours.plan(&log.tree, &content(1)).unwrap().change, None, "it is so already");
+}
+
+#[test]
 fn copy_is_marked_once_as_it_was_seen_and_only_beside_what_ever_was() {
     let mut log = Log::default();
     log.put(1, NodeId::ROOT, "plan.txt", 1);
