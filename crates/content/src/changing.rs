@@ -264,7 +264,7 @@ pub fn make_folder(
 ///
 /// # Errors
 /// [`ChangeError`].
-pub fn relocate(
+pub(crate) fn relocate(
     tree: &Tree,
     node: NodeId,
     folder: NodeId,

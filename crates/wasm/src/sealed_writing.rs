@@ -53,7 +53,7 @@ pub struct SealedDone {
     /// Whether there is nothing more to propose.
     #[wasm_bindgen(js_name = "isOver")]
     pub is_over: bool,
-    /// What it is about: a new folder, what was moved, the file that was put.
+    /// What it is about: a new folder, the file that was put.
     pub node: Option<String>,
     /// Which version that has by it, whatever became of it since.
     pub version: Option<f64>,
@@ -100,7 +100,6 @@ struct Proposed {
 
 enum What {
     Folder { folder: NodeId, name: model::Name, id: NodeId },
-    Relocate { node: NodeId, folder: NodeId, name: model::Name },
     Revert { node: NodeId, old: Box<NodeRecord>, seen: Head },
     Groups { waiting: VecDeque<Vec<Change>>, seen: Option<Head> },
     Put { put: FilePut, file: Box<File> },
@@ -197,10 +196,6 @@ impl Deed {
                 self.node = Some(*id);
                 Ok(changing::make_folder(tree, *folder, name.clone(), *id)?)
             }
-            What::Relocate { node, folder, name } => {
-                self.node = Some(*node);
-                Ok(changing::relocate(tree, *node, *folder, name.clone())?)
-            }
             What::Revert { node, old, .. } => {
                 self.node = Some(*node);
                 Ok(changing::revert(tree, *node, old)?)
@@ -231,17 +226,6 @@ impl SealedWorkspace {
         self.begin_deed(What::Folder { folder, name, id })
     }
 
-    /// Begins to move or rename a file, folder or link.
-    ///
-    /// # Errors
-    /// `name`, `no_such`; those of [`propose`](Self::propose).
-    pub fn relocate(&mut self, node: &str, folder: &str, name: &str) -> Result<u32, Failure> {
-        let (node, folder) = (node_of(node)?, self.folder(folder)?);
-        let name = changing::name_of(name)?;
-        changing::relocate(self.replay.tree(), node, folder, name.clone())?;
-        self.begin_deed(What::Relocate { node, folder, name })
-    }
-
     /// Begins to delete nodes, as somebody has seen them in these versions, with all that is in them.
     ///
     /// # Errors
@@ -255,7 +239,7 @@ impl SealedWorkspace {
         self.begin_changes(changes, None)
     }
 
-    /// Begins to move nodes into a folder, as somebody has seen them in these versions, under these names.
+    /// Begins to move nodes into a folder, as somebody has seen them in these versions, under these names; or to rename them where they are.
     ///
     /// # Errors
     /// `name`, `no_such`, `changed`, `taken`, `mounted`, `into_itself`.
@@ -623,9 +607,7 @@ impl SealedWorkspace {
         if folded.is_fenced {
             return match &deed.what {
                 // These rest on nothing that a cleanup removes.
-                What::Folder { .. } | What::Relocate { .. } | What::Groups { seen: None, .. } => {
-                    Ok(done(deed, false))
-                }
+                What::Folder { .. } | What::Groups { seen: None, .. } => Ok(done(deed, false)),
                 _ => Err(fenced()),
             };
         }

@@ -13,8 +13,8 @@ pub struct Move {
     pub node: NodeId,
     /// Its folder before, and its name in it.
     pub from: (NodeId, Name),
-    /// The folder into which it goes.
-    pub to: NodeId,
+    /// The folder into which it goes, and the name that it is to have there.
+    pub to: (NodeId, Name),
 }
 
 /// Plans to move nodes into a folder, each as somebody has seen it in a version and under the name that it shall have there. All of
@@ -41,7 +41,7 @@ pub fn move_all(
         let change = relocate(tree, *node, folder, name.clone())?;
         if !change.is_empty() {
             let from = (found.record.parent, found.record.name.clone());
-            moves.push(Move { node: *node, from, to: folder });
+            moves.push(Move { node: *node, from, to: (folder, name.clone()) });
         }
         changes.extend(change);
     }
@@ -49,14 +49,18 @@ pub fn move_all(
 }
 
 /// Plans to take moves back: what still lies where it was moved to goes to where it was, with all that was changed in it since. What
-/// somebody else has moved or deleted is let be, and so is that whose place is taken or gone.
+/// somebody else has moved or deleted is let be, of what only got another name also what has yet another one by then, and so is that whose
+/// place is taken or gone.
 ///
 /// # Errors
 /// [`ChangeError::Changed`] where nothing is left to take back.
 pub fn move_back(tree: &Tree, moves: &[Move]) -> Result<Vec<Change>, ChangeError> {
     let mut changes = Vec::with_capacity(moves.len());
     for Move { node, from: (parent, name), to } in moves {
-        let is_there = living(tree, *node).is_ok_and(|found| found.record.parent == *to);
+        let is_there = living(tree, *node).is_ok_and(|found| {
+            let (folder, new) = to;
+            found.record.parent == *folder && (folder != parent || found.record.name == *new)
+        });
         if is_there && let Ok(change) = relocate(tree, *node, *parent, name.clone()) {
             changes.extend(change);
         }

@@ -115,7 +115,8 @@ fn copy_is_marked_as_a_conflict_and_a_folder_with_something_in_it_is_not_deleted
 
     let folder = page.make_folder(ROOT, "Letters").unwrap();
     let folder = scene.act(&mut page, folder).unwrap().node.unwrap();
-    let moved = page.relocate(&copy, &folder, "copy.txt").unwrap();
+    let moved =
+        page.move_all(vec![copy.clone()], &[2.0], vec!["copy.txt".into()], &folder).unwrap();
     scene.act(&mut page, moved).unwrap();
     assert_eq!(code(page.remove_one(&folder, 1.0)), "changed");
     let removed = page.remove_one(&copy, 3.0).unwrap();

@@ -117,7 +117,8 @@ fn members_open_with_their_identity_and_do_what_the_owner_has_signed() {
     let reading = viewing.begin(&file).unwrap();
     viewing.end(reading);
     assert_eq!(code(viewing.make_folder(ROOT, "folder")), "read_only");
-    assert_eq!(code(viewing.relocate(&file, ROOT, "other")), "read_only");
+    let renamed = viewing.move_all(vec![file.clone()], &[1.0], vec!["other".into()], ROOT);
+    assert_eq!(code(renamed), "read_only");
     assert_eq!(code(viewing.remove(vec![file], &[1.0])), "read_only");
     assert_eq!(code(viewing.put(ROOT, "file", None, true, 1.0, NOW)), "read_only");
     assert_eq!(code(scene.page(9).renew(&envelope)), "not_sealed");

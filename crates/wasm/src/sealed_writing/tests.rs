@@ -339,12 +339,11 @@ fn names_places_and_versions_are_changed_and_a_deletion_is_taken_back() {
     let folder = scene.act(&mut page, folder).unwrap().node.unwrap();
     scene.put(&mut page, "file", b"content");
     let file = page.list(ROOT).unwrap()[0].id.clone();
-    let moved = page.relocate(&file, &folder, "moved").unwrap();
+    let moved = page.move_all(vec![file.clone()], &[1.0], vec!["moved".into()], &folder).unwrap();
     scene.act(&mut page, moved).unwrap();
-    let renamed = page.relocate(&folder, ROOT, "new").unwrap();
+    let renamed = page.move_all(vec![folder.clone()], &[1.0], vec!["new".into()], ROOT).unwrap();
     scene.act(&mut page, renamed).unwrap();
     let code = |deed: Result<u32, Failure>| deed.err().unwrap().code;
-    assert_eq!(code(page.relocate(&folder, &folder, "x")), "into_itself");
     assert_eq!(code(page.make_folder(ROOT, "new")), "taken");
     assert_eq!(code(page.make_folder(ROOT, ".syncline")), "name");
     assert_eq!(code(page.make_folder(&file, "x")), "no_such");
@@ -771,7 +770,8 @@ fn the_copy_stays_where_the_original_that_was_to_be_kept_is_gone_by_then() {
 fn what_happened_is_told_from_entries_that_are_fetched_again_and_from_no_others() {
     let (mut scene, mut page) = scene_of_conflict();
     let file = page.list(ROOT).unwrap().into_iter().find(|node| node.name == "file").unwrap();
-    let renamed = page.relocate(&file.id, ROOT, "renamed").unwrap();
+    let renamed =
+        page.move_all(vec![file.id.clone()], &[2.0], vec!["renamed".into()], ROOT).unwrap();
     scene.act(&mut page, renamed).unwrap();
     let removed = page.remove(vec![file.id.clone()], &[3.0]).unwrap();
     scene.act(&mut page, removed).unwrap();

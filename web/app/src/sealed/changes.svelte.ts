@@ -5,6 +5,7 @@ import type { SealedDone } from '@syncline/core';
 import { freeName } from '../files/names.ts';
 import type { Place, Relocation } from '../files/relocating.ts';
 import { notices } from '../shell/notices.svelte.ts';
+import { SEALED_ROOT } from '../shell/route.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import type { SealedFolder } from './view.svelte.ts';
@@ -32,12 +33,20 @@ export class SealedActs {
     notices.say(t().done.created(name));
   }
 
+  /** Renames a node where somebody has seen it; the dialog tells what goes wrong. Where others were first, what they did is let be. */
   async rename(folder: string, node: Node, name: string): Promise<void> {
-    const { changes } = this.view.open;
-    const done = await changes.relocate(node.id, folder, name);
-    await this.#show(done);
-    const back = () => changes.relocate(node.id, folder, node.name);
-    notices.say(t().done.renamed(name), this.#undoable(back));
+    const { id, version } = this.#shownNow(folder, node);
+    const renamed = await this.view.open.changes.move([{ id, version, name }], folder);
+    await this.#show({ ...renamed, node: id });
+    if (!renamed.isPartial) notices.say(t().done.renamed(name), this.#undoable(renamed.undo));
+  }
+
+  /** What is shown of a node by now, as long as it has its name and its place: a name takes nothing from who changes what is in it. */
+  #shownNow(folder: string, node: Node): Node {
+    const { nodes, way } = this.view;
+    const isShown = (way.at(-1)?.id ?? SEALED_ROOT) === folder;
+    const found = nodes.find(({ id, name }) => id === node.id && name === node.name);
+    return isShown && found ? found : node;
   }
 
   /** Moves nodes, each only in the version that was seen; the dialog tells what goes wrong. */

@@ -96,18 +96,16 @@ export class SealedChanges {
     return this.#change({ kind: 'folder', folder, name });
   }
 
-  /** Renames a file, folder or link, or moves it. */
-  relocate(node: string, folder: string, name: string): Promise<SealedDone> {
-    return this.#change({ kind: 'relocate', node, folder, name });
-  }
-
   /** Deletes what somebody has seen in these versions, with all that is in it; the versions stay. */
   remove(nodes: readonly { id: string; version: number }[]): Promise<SealedUndoable> {
     const seen = nodes.map(({ id, version }) => ({ id, version }));
     return this.#changeUndoably({ kind: 'remove', nodes: seen });
   }
 
-  /** Moves what somebody has seen in these versions into a folder, under these names; all of it, or nothing where a name is taken. */
+  /**
+   * Moves what somebody has seen in these versions into a folder, under these names, or renames it where it is; all of it, or nothing where a
+   * name is taken.
+   */
   move(
     nodes: readonly { id: string; version: number; name: string }[],
     folder: string,

@@ -36,8 +36,6 @@ export class SealedChanging {
     switch (change.kind) {
       case 'folder':
         return workspace.makeFolder(change.folder, change.name);
-      case 'relocate':
-        return workspace.relocate(change.node, change.folder, change.name);
       case 'remove': {
         const versions = Float64Array.from(change.nodes, ({ version }) => version);
         const ids = change.nodes.map(({ id }) => id);

@@ -112,7 +112,6 @@ export interface SealedStep {
 /** A change of a sealed workspace that is one commit, or a few. */
 export type SealedChange =
   | { kind: 'folder'; folder: string; name: string }
-  | { kind: 'relocate'; node: string; folder: string; name: string }
   | { kind: 'remove'; nodes: { id: string; version: number }[] }
   /** Moves what somebody has seen in these versions into a folder, under these names. */
   | { kind: 'move'; nodes: { id: string; version: number; name: string }[]; folder: string }

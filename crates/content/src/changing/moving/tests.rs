@@ -47,6 +47,36 @@ fn nodes_are_moved_together_and_back_with_what_was_changed_in_them_since() {
 }
 
 #[test]
+fn new_name_is_given_to_what_was_seen_and_taken_back_from_what_nobody_else_has_moved_or_renamed() {
+    let mut log = log();
+    let rename =
+        |log: &Log, seen: u64| move_all(&log.tree, &[(node(3), seen, name("new"))], NodeId::ROOT);
+    // Somebody else takes it into a folder while its new name is typed.
+    let seen = log.tree.get(&node(3)).unwrap().version;
+    let elsewhere = relocate(&log.tree, node(3), node(2), name("a")).unwrap();
+    log.append(elsewhere);
+    assert_eq!(rename(&log, seen), Err(ChangeError::Changed { node: node(3) }));
+    let back = relocate(&log.tree, node(3), NodeId::ROOT, name("a")).unwrap();
+    log.append(back);
+
+    let (changes, moves) = rename(&log, 3).unwrap();
+    log.append(changes);
+    log.put(9, NodeId::ROOT, "new", 7);
+    let back = move_back(&log.tree, &moves).unwrap();
+    log.append(back);
+    assert_eq!(log.names(NodeId::ROOT), ["a", "b", "one"], "with what was changed in it since");
+
+    let (changes, moves) = rename(&log, 6).unwrap();
+    log.append(changes);
+    let theirs = relocate(&log.tree, node(3), NodeId::ROOT, name("theirs")).unwrap();
+    log.append(theirs);
+    assert_eq!(move_back(&log.tree, &moves), Err(ChangeError::Changed { node: node(3) }));
+    let elsewhere = relocate(&log.tree, node(3), node(2), name("new")).unwrap();
+    log.append(elsewhere);
+    assert_eq!(move_back(&log.tree, &moves), Err(ChangeError::Changed { node: node(3) }));
+}
+
+#[test]
 fn all_are_moved_as_they_were_seen_or_none() {
     let mut log = log();
     log.put(5, node(2), "b", 3);
