@@ -53,3 +53,40 @@ test('behind an entry that is refused in the midst of others it is asked for tha
   await expect(made.catchUp()).rejects.toBe(refusal);
   expect(entries.mock.calls.map(([since]) => since)).toEqual([0, 3]);
 });
+
+test('of a history that was refused nothing is told until one is the one that was read before', async () => {
+  const seen = seenAt(6);
+  let head = 4;
+  const { made } = history(seen, () => ({ count: 0, head, mayWrite: true }));
+  made.check('sealedSearch');
+  await expect(made.catchUp()).rejects.toMatchObject({ code: 'older_history' });
+  for (const name of ['sealedSearch', 'sealedList', 'sealedFind', 'sealedBegin'] as const) {
+    expect(() => made.check(name)).toThrow('the history ends at entry 4');
+  }
+  // It is read on all the same, and what is begun is ended.
+  for (const name of ['sealedFold', 'sealedHash', 'sealedEnd'] as const) made.check(name);
+  head = 6;
+  await made.catchUp();
+  made.check('sealedSearch');
+
+  seen.set(6, 'hash of another entry');
+  await expect(made.catchUp()).rejects.toMatchObject({ code: 'other_history' });
+  expect(() => made.check('sealedSearch')).toThrow('entry 6 is not the one');
+  // Somebody says that the server was set back.
+  seen.set(0, hashOf(0));
+  await made.catchUp();
+  made.check('sealedSearch');
+  expect(seen.get()).toEqual({ seq: 6, hash: hashOf(6) });
+});
+
+test('a comparison that fails for another reason leaves it refused', async () => {
+  let [head, isAway] = [4, false];
+  const { made } = history(seenAt(6), () => {
+    if (isAway) throw new Error('away');
+    return { count: 0, head, mayWrite: true };
+  });
+  await expect(made.catchUp()).rejects.toMatchObject({ code: 'older_history' });
+  [head, isAway] = [6, true];
+  await expect(made.catchUp()).rejects.toThrow('away');
+  expect(() => made.check('sealedList')).toThrow('the history ends at entry 4');
+});

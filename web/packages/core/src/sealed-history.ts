@@ -11,11 +11,30 @@ export type SealedCall = <Name extends CallName>(
   ask: Calls[Name]['ask'],
 ) => Promise<Calls[Name]['answer']>;
 
+/** What tells of names and contents, as far as the log was folded. */
+const TELLING: ReadonlySet<CallName> = new Set<CallName>([
+  'sealedList',
+  'sealedListAll',
+  'sealedWay',
+  'sealedSearch',
+  'sealedFind',
+  'sealedDeleted',
+  'sealedConflicts',
+  'sealedActivity',
+  'sealedVersion',
+  'sealedVersionEntries',
+  'sealedBegin',
+  'sealedArchive',
+  'sealedCompare',
+]);
+
 export class SealedHistory {
   readonly #source: SealedSource;
   readonly #seen: SeenHead | undefined;
   readonly #call: SealedCall;
   #catching: Promise<boolean> | undefined;
+  /** Why the history that was folded is not the one that was read here before. */
+  #refusal: CoreError | undefined;
   /** The number of the last entry that was folded. */
   head = 0;
   /** Whether what is written here counts, as far as the log was read. */
@@ -25,6 +44,11 @@ export class SealedHistory {
     this.#source = source;
     this.#seen = seen;
     this.#call = call;
+  }
+
+  /** Throws where a call would tell of a history that was refused when it was compared last: nobody is shown what was folded of it. */
+  check(name: CallName): void {
+    if (this.#refusal && TELLING.has(name)) throw this.#refusal;
   }
 
   /** Reads what is new, and checks it; says whether there was anything. Who asks while it is read waits for the same. */
@@ -74,19 +98,27 @@ export class SealedHistory {
   }
 
   /** Refuses a history that is not the one that was read here before, or that ends before it: the server keeps something back. */
-  async #compareWith({ seq, hash }: ReturnType<SeenHead['get']>): Promise<void> {
-    if (this.head < seq) {
-      const message = `the history ends at entry ${this.head}, and went to ${seq} before`;
-      throw new CoreError({ code: 'older_history', message, isRetryable: true });
-    }
+  async #compareWith(seen: ReturnType<SeenHead['get']>): Promise<void> {
     const hashOf = (number: number) => this.#call('sealedHash', { seq: number });
-    if (hash !== null && (await hashOf(seq)) !== hash) {
-      throw coreError('other_history', `entry ${seq} is not the one that was read before`);
-    }
+    const { seq, hash } = seen;
+    this.#refusal = this.#refusalOf(seen, seq <= this.head ? await hashOf(seq) : null);
+    if (this.#refusal) throw this.#refusal;
     if (this.head === seq && hash !== null) return;
     const now = await hashOf(this.head);
     // Another tab may have read on meanwhile.
     const isNews = this.head >= (this.#seen?.get().seq ?? 0);
     if (now !== null && isNews) this.#seen?.set(this.head, now);
+  }
+
+  #refusalOf(
+    { seq, hash }: ReturnType<SeenHead['get']>,
+    found: string | null,
+  ): CoreError | undefined {
+    if (this.head < seq) {
+      const message = `the history ends at entry ${this.head}, and went to ${seq} before`;
+      return new CoreError({ code: 'older_history', message, isRetryable: true });
+    }
+    if (hash === null || found === hash) return undefined;
+    return coreError('other_history', `entry ${seq} is not the one that was read before`);
   }
 }

@@ -91,6 +91,8 @@ export interface SealedOptions {
   start?: () => PoolWorker;
 }
 
+const locked = () => coreError('locked', 'the workspace is locked');
+
 export class SealedWorkspace {
   readonly #pool: WorkerPool;
   readonly #lease: Lease;
@@ -268,16 +270,17 @@ export class SealedWorkspace {
     return Promise.all(wanted.map(one));
   }
 
-  /** One call after the other: a worker answers them in turn. */
+  /** One call after the other: a worker answers them in turn. Those that wait when the workspace is locked are not asked any more. */
   #call<Name extends CallName>(
     name: Name,
     ask: Calls[Name]['ask'],
     moved?: Transferable[],
   ): Promise<Calls[Name]['answer']> {
-    if (this.#isLocked) {
-      return Promise.reject(coreError('locked', 'the workspace is locked'));
-    }
-    const called = this.#last.then(() => this.#lease.call(name, ask, { moved }));
+    if (this.#isLocked) return Promise.reject(locked());
+    const called = this.#last.then(() => {
+      this.#history.check(name);
+      return this.#lease.call(name, ask, { moved });
+    });
     this.#last = called.catch(() => undefined);
     return called;
   }
