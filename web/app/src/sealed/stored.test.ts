@@ -1,6 +1,9 @@
 import type { SealedKept } from '@syncline/core';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { STORED_MAX, storedIn, type Place } from './stored.ts';
+
+const time = vi.hoisted(() => ({ since: 0 }));
+vi.mock('../transfers/sketches.ts', () => ({ signedInSince: () => time.since }));
 
 const MARK = '0-1';
 
@@ -85,4 +88,18 @@ test('a browser that keeps nothing keeps it for the page', async () => {
   ours.set({ mark: MARK, packs: [pack(1)] });
   await new Promise((resolve) => setTimeout(resolve));
   expect(ours.get()).toEqual({ mark: MARK, packs: [pack(1)] });
+});
+
+test('what is stored when somebody has signed out is kept for nobody', async () => {
+  const where = place();
+  const ours = storedIn('ours', where);
+  ours.set({ mark: MARK, packs: [pack(1)] });
+  // It waits for its turn.
+  time.since++;
+  expect(await next(where)).toBeNull();
+  ours.set({ mark: MARK, packs: [pack(1), pack(2)] });
+  expect(await next(where)).toBeNull();
+  const again = storedIn('ours', where);
+  again.set({ mark: MARK, packs: [pack(3)] });
+  expect(await next(where)).toEqual({ mark: MARK, packs: [pack(3)] });
 });

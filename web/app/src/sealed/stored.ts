@@ -4,6 +4,7 @@
 
 import type { SealedKept, SealedStored } from '@syncline/core';
 import { Database } from '../database.ts';
+import { signedInSince } from '../transfers/sketches.ts';
 
 /** How many are kept, of 4 MiB each mostly. */
 export const STORED_MAX = 2000;
@@ -50,6 +51,9 @@ function parse(found: unknown): SealedKept | null {
 
 /** What is kept of a workspace: nothing until it was read, which takes less than unlocking. Of two tabs the one that has said something last counts. */
 export function storedIn(workspace: string, place: Place = browser): SealedStored {
+  const since = signedInSince();
+  // What is on its way when somebody signs out would be kept after all was forgotten, for whoever comes next.
+  const isLate = () => since !== signedInSince();
   let now: SealedKept | null = null;
   let isSaid = false;
   // A browser that keeps nothing sends it again.
@@ -60,9 +64,10 @@ export function storedIn(workspace: string, place: Place = browser): SealedStore
   return {
     get: () => now,
     set({ mark, packs }) {
+      if (isLate()) return;
       const kept = packs.length > 0 ? { mark, packs: packs.slice(-STORED_MAX) } : null;
       [now, isSaid] = [kept, true];
-      turn = turn.then(() => place.set(workspace, kept)).catch(lost);
+      turn = turn.then(() => (isLate() ? undefined : place.set(workspace, kept))).catch(lost);
     },
   };
 }
