@@ -3,6 +3,7 @@
 import type { DeletedNode, SynclineClient } from '@syncline/api';
 import type { SealedDeleted, SealedWorkspace } from '@syncline/core';
 import { followLog } from './following.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 import { pathOf } from './view.svelte.ts';
 
 /** Says what was deleted as the lists of the app know it. */
@@ -36,10 +37,12 @@ export class SealedTrash {
   mayWrite = $state(false);
   failure = $state.raw<unknown>();
 
+  /** Reads on in the log, and the list again, once at a time; returns when all is seen that was there when it was called. */
+  readonly refresh: () => Promise<void> = oneAtATime(() => this.#read());
+
   constructor(readonly open: SealedWorkspace) {}
 
-  /** Reads on in the log, and the list again. */
-  async refresh(): Promise<void> {
+  async #read(): Promise<void> {
     try {
       await this.open.catchUp();
       const found = await this.open.deleted();

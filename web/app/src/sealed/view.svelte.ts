@@ -3,6 +3,7 @@
 import { joinPath, ROOT, type Node, type NodePath, type SynclineClient } from '@syncline/api';
 import type { SealedNode, SealedShown, SealedWorkspace } from '@syncline/core';
 import { followLog } from './following.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 /** The path of something by its name and those of the folders above it, for whoever is told where it lies; no address has it. */
 export function pathOf(folders: readonly string[], name: string): NodePath {
@@ -43,6 +44,7 @@ export class SealedFolder {
   checked = $state(0);
   failure = $state.raw<unknown>();
   #folder = '';
+  #read = oneAtATime(() => this.#readFolder(''));
 
   constructor(readonly open: SealedWorkspace) {}
 
@@ -50,14 +52,20 @@ export class SealedFolder {
   async show(folder: string): Promise<void> {
     this.#folder = folder;
     this.failure = undefined;
+    // It does not wait for the one that was shown before.
+    this.#read = oneAtATime(() => this.#readFolder(folder));
     await this.refresh();
   }
 
-  /** Reads on in the log, and the folder again. */
-  async refresh(): Promise<void> {
-    const folder = this.#folder;
+  /** Reads on in the log, and the folder again, once at a time; returns when all is seen that was there when it was called. */
+  refresh(): Promise<void> {
+    return this.#read();
+  }
+
+  async #readFolder(folder: string): Promise<void> {
     try {
       await this.open.catchUp((head) => (this.checked = head));
+      if (folder !== this.#folder) return;
       const [nodes, way, shown, { count }] = [
         await this.open.list(folder),
         await this.open.way(folder),

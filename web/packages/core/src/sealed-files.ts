@@ -85,8 +85,12 @@ export class SealedFiles {
       const moved = ask.given.map(({ bytes }) => bytes.buffer);
       return this.#door.call('sealedStep', ask, ask.into ? [...moved, ask.into.buffer] : moved);
     };
-    const end = async (reading: number) =>
-      this.#door.isLocked() ? null : this.#door.call('sealedEnd', { reading });
+    const end = (reading: number) =>
+      this.#door.call('sealedEnd', { reading }).catch((error: unknown) => {
+        // Where the workspace was locked meanwhile, all is forgotten.
+        if (this.#door.isLocked()) return null;
+        throw error;
+      });
     const fetch = (wanted: readonly SealedPart[], memory: SpareMemory) =>
       this.#door.fetch(wanted, signal, memory);
     return readSealed({ begin, step, fetch, end, onBytes }, signal);

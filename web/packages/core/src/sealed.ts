@@ -278,6 +278,7 @@ export class SealedWorkspace {
   ): Promise<Calls[Name]['answer']> {
     if (this.#isLocked) return Promise.reject(locked());
     const called = this.#last.then(() => {
+      if (this.#isLocked) throw locked();
       this.#history.check(name);
       return this.#lease.call(name, ask, { moved });
     });
