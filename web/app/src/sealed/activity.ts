@@ -61,10 +61,11 @@ async function lineOf(found: SealedActivity, names: OldNames): Promise<Activity>
 /** `view` is what is read anew when something was changed from here. */
 export function activityOf(view: () => Following, workspace: string): ActivityOf {
   const { open } = view();
+  const begun = { id: workspace, open };
   const names = new OldNames(open);
   const folders = new Map<string, string | undefined>();
   const read: ActivityOf['read'] = ({ id, size }, signal) =>
-    Promise.resolve(unlocked.read(open, { file: id }, size ?? 0, signal));
+    Promise.resolve(unlocked.read(begun, { file: id }, size ?? 0, signal));
   return {
     files: addressOfSealed(workspace),
     trash: addressOfSealed(workspace, SEALED_TRASH),
@@ -90,6 +91,6 @@ export function activityOf(view: () => Following, workspace: string): ActivityOf
     addressOf: ({ id }) => addressOfSealed(workspace, folders.get(id)),
     read,
     save: (file) => transfers.save(file.name, file.size ?? 0, (signal) => read(file, signal)),
-    versions: (file) => versionsOf(view(), file),
+    versions: (file) => versionsOf(view(), workspace, file),
   };
 }

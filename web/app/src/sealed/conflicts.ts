@@ -30,8 +30,9 @@ function conflictOf(found: SealedConflict): Conflict {
 }
 
 export function conflictsOf(open: SealedWorkspace, workspace: string): ConflictsOf {
+  const begun = { id: workspace, open };
   const read = ({ id, size }: Node, signal: AbortSignal) =>
-    Promise.resolve(unlocked.read(open, { file: id }, size ?? 0, signal));
+    Promise.resolve(unlocked.read(begun, { file: id }, size ?? 0, signal));
   return {
     address: addressOfSealed(workspace, SEALED_CONFLICTS),
     async page(cursor, limit) {

@@ -14,6 +14,7 @@ import {
   type SynclineClient,
 } from '@syncline/api';
 import type { SealedContent, SealedSource, SealedWorkspace } from '@syncline/core';
+import { untrack } from 'svelte';
 import { persistently } from './persistently.ts';
 import { noteSealed, seenOf } from './seen.ts';
 import { sketchesIn } from './sketches.ts';
@@ -59,6 +60,12 @@ function without<Value>(map: ReadonlyMap<string, Value>, id: string): Map<string
   const rest = new Map(map);
   rest.delete(id);
   return rest;
+}
+
+/** In which workspace somebody has begun to read, as it was open then. */
+interface Begun {
+  id: string;
+  open: SealedWorkspace;
 }
 
 interface Taking {
@@ -145,20 +152,20 @@ class Unlocked {
     this.#used = Date.now();
   }
 
+  /** Who goes on with something after it was locked and unlocked again goes on in the one that is open now. */
+  #now({ id, open }: Begun): SealedWorkspace {
+    return untrack(() => this.open.get(id)) ?? open;
+  }
+
   /** Reads a file; as long as it is read, somebody is there. */
-  read(
-    workspace: SealedWorkspace,
-    what: SealedContent,
-    size: number,
-    signal: AbortSignal,
-  ): FileAnswer {
-    const body = workspace.files.read(what, { signal, onBytes: () => this.use() });
+  read(begun: Begun, what: SealedContent, size: number, signal: AbortSignal): FileAnswer {
+    const body = this.#now(begun).files.read(what, { signal, onBytes: () => this.use() });
     return { body, size };
   }
 
   /** Reads a folder with everything in it as a ZIP file, as long as somebody is there. */
-  archive(workspace: SealedWorkspace, folder: string, signal: AbortSignal): Promise<FileAnswer> {
-    return workspace.files.archive(folder, { signal, onBytes: () => this.use() });
+  archive(begun: Begun, folder: string, signal: AbortSignal): Promise<FileAnswer> {
+    return this.#now(begun).files.archive(folder, { signal, onBytes: () => this.use() });
   }
 
   #watch(): void {

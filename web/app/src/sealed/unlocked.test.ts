@@ -52,3 +52,21 @@ test('keys that are there after somebody has signed out are forgotten at once', 
   expect(inTime.lock).toHaveBeenCalledOnce();
   expect(unlocked.open.size).toBe(0);
 });
+
+test('a download that is tried again after locking and unlocking reads what is open then', async () => {
+  const opened = (name: string) =>
+    ({ files: { read: () => name }, lock: () => undefined }) as unknown as SealedWorkspace;
+  const [before, after] = [opened('before'), opened('after')];
+  const { signal } = new AbortController();
+  const read = () => unlocked.read({ id: 'w', open: before }, { file: 'f' }, 1, signal).body;
+  core.open = () => Promise.resolve(before);
+  await unlocked.unlock(client, { id: 'w', isOwn: true }, 'passphrase');
+  expect(read()).toBe('before');
+  unlocked.lock('w');
+  // The one that is locked says so.
+  expect(read()).toBe('before');
+  core.open = () => Promise.resolve(after);
+  await unlocked.unlock(client, { id: 'w', isOwn: true }, 'passphrase');
+  expect(read()).toBe('after');
+  unlocked.lockAll();
+});

@@ -168,18 +168,24 @@ export class SealedUploads {
       unlocked.use();
       if (!stop.signal.aborted) upload.progress(done, sent);
     };
+    const step = { isPut: false };
     const put = async () => {
+      step.isPut = false;
       const folder = await this.#folder(upload.place.folder, upload.place.below);
+      step.isPut = true;
       const ask = { folder, name, over, isBeside: true, file };
       return this.open.changes.put(ask, { signal: stop.signal, onProgress });
     };
     try {
       // Many may wait, and none of them fails because the line was away for a moment.
       const done = await persistently(put, stop.signal);
+      // What is small travels in the commit, which comes after all progress.
+      upload.sent = done.sent;
       this.#done(upload, done.isBeside || done.isPartial);
     } catch (error) {
       const failure = (await isAsChosen(file)) ? error : new FileChanged();
-      const isClash = ['taken', 'changed'].includes(codeOf(error));
+      // Where a file is in the place of a folder above it, nothing has its name.
+      const isClash = step.isPut && ['taken', 'changed'].includes(codeOf(error));
       const rival = isClash ? await this.#find(upload, name).catch(() => undefined) : undefined;
       if (isClash) upload.rival = overOf(rival);
       // It may be what was put before the line broke: nobody has to decide between a file and itself.

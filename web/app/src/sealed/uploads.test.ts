@@ -23,7 +23,7 @@ function workspaceWithout(name: string) {
     },
     put: ({ folder, name }: { folder: string; name: string }) => {
       made.push(`${folder}/${name}`);
-      return Promise.resolve({ isBeside: false, isPartial: false });
+      return Promise.resolve({ isBeside: false, isPartial: false, sent: 210 });
     },
   };
   const open = {
@@ -54,4 +54,35 @@ test('an empty folder that cannot be made is told, and all else is put', async (
     { name: 'two', state: 'failed', failure: refused },
     { name: 'three', state: 'done', failure: undefined },
   ]);
+});
+
+test('what was sent for a file that travels in its commit is told', async () => {
+  const { open } = workspaceWithout('none');
+  const uploads = new SealedUploads(open, 'w');
+  await uploads.add('top', [{ file: new File(['twelve bytes'], 'one'), folders: [] }]);
+  await vi.waitFor(() => expect(uploads.running).toBe(0));
+  expect(uploads.list.map(({ state, done, sent }) => ({ state, done, sent }))).toEqual([
+    { state: 'done', done: 12, sent: 210 },
+  ]);
+});
+
+test('only what has the name of the file itself is a rival of it, and not what has that of a folder above', async () => {
+  const { open, made } = workspaceWithout('none');
+  const taken = Object.assign(new Error('taken'), { name: 'CoreError', code: 'taken' });
+  const there = { kind: 'file', name: 'pics', id: 'p', version: 3 };
+  const list = vi.fn(() => Promise.resolve([there]));
+  const makeFolder = vi.fn(() => Promise.reject(taken));
+  Object.assign(open, { list });
+  Object.assign(open.changes, { makeFolder });
+  const uploads = new SealedUploads(open, 'w');
+  await uploads.add('top', [{ file: new File(['1'], 'a.jpg'), folders: ['pics'] }]);
+  await vi.waitFor(() => expect(uploads.running).toBe(0));
+  const [blocked] = uploads.list;
+  expect(blocked).toMatchObject({ state: 'failed', failure: taken, rival: null });
+  expect(made).toEqual([]);
+
+  Object.assign(open.changes, { put: () => Promise.reject(taken) });
+  await uploads.add('top', [{ file: new File(['1'], 'pics'), folders: [] }]);
+  await vi.waitFor(() => expect(uploads.running).toBe(0));
+  expect(uploads.list[1]).toMatchObject({ state: 'clash', rival: { id: 'p', version: 3 } });
 });

@@ -13,10 +13,11 @@ function listedOf(found: SealedVersion): Listed {
   return { version, seq, time, device, size, isDeleted, isDropped };
 }
 
-export function versionsOf(view: Following, { id, name }: Node): VersionsOf {
+export function versionsOf(view: Following, workspace: string, { id, name }: Node): VersionsOf {
   const { open } = view;
+  const begun = { id: workspace, open };
   const read = ({ seq, size }: Listed, signal: AbortSignal) =>
-    Promise.resolve(unlocked.read(open, { file: id, seq }, size ?? 0, signal));
+    Promise.resolve(unlocked.read(begun, { file: id, seq }, size ?? 0, signal));
   return {
     async list(after, signal) {
       const { versions, next } = await open.past.versions(id, after, signal);
