@@ -21,11 +21,7 @@ export async function found(client: SynclineClient, making: SealedMaking): Promi
   const { signal } = unlocked;
   // What is sent again would go with the token of whoever is signed in then.
   const send = async <T>(request: () => Promise<T>): Promise<T> => {
-    const asking = () => {
-      signal.throwIfAborted();
-      return request();
-    };
-    const answer = await persistently(asking, signal);
+    const answer = await persistently(request, signal);
     signal.throwIfAborted();
     return answer;
   };

@@ -4,12 +4,13 @@ import { wait } from '../transfers/wait.ts';
 const ATTEMPTS_MAX = 7;
 const WAIT_MS = 500;
 
-/** Does again what a bad line or a busy server has kept from being done: it must be nothing that counts twice. */
+/** Does again what a bad line or a busy server has kept from being done, until the signal says stop: it must be nothing that counts twice. */
 export async function persistently<T>(
   work: () => Promise<T>,
   signal = new AbortController().signal,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
     try {
       return await work();
     } catch (error) {

@@ -41,6 +41,8 @@ export function sourceOf(
 }
 
 function ownSourceOf(client: SynclineClient, workspace: string): SealedSource {
+  // What would be sent again after somebody has signed out would go with the token of who signs in next.
+  const until = unlocked.signal;
   return {
     genesis: () => fetchGenesis(client, workspace),
     lockedKeys: () => fetchLockedKeys(client, workspace),
@@ -48,9 +50,11 @@ function ownSourceOf(client: SynclineClient, workspace: string): SealedSource {
       fetchEntries(client, workspace, { since, lengthMax: one ? 1 : undefined, signal }),
     pack: (id, start, end, signal, memory) =>
       fetchPackPart(client, workspace, id, [start, end], { signal, memory }),
-    putPack: (id, bytes, signal) =>
-      persistently(() => storePack(client, workspace, id, bytes, signal), signal),
-    commit: (message) => persistently(() => sendCommit(client, workspace, message)),
+    putPack: (id, bytes, signal) => {
+      const stop = signal ? AbortSignal.any([signal, until]) : until;
+      return persistently(() => storePack(client, workspace, id, bytes, stop), stop);
+    },
+    commit: (message) => persistently(() => sendCommit(client, workspace, message), until),
     stored: storedIn(workspace),
     sketches: sketchesIn(workspace),
   };

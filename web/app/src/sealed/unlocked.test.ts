@@ -1,4 +1,4 @@
-import type { SynclineClient } from '@syncline/api';
+import { NoConnection, type SynclineClient } from '@syncline/api';
 import type { SealedWorkspace } from '@syncline/core';
 import { expect, test, vi } from 'vitest';
 
@@ -9,10 +9,16 @@ const core = vi.hoisted(() => ({
   open: () => Promise.reject<SealedWorkspace>(new Error('no test says how')),
 }));
 vi.mock('@syncline/core', () => ({ SealedWorkspace: { open: () => core.open() } }));
+const server = vi.hoisted(() => ({ send: vi.fn<() => Promise<void>>() }));
+vi.mock('@syncline/api', async (original) => ({
+  ...(await original<typeof import('@syncline/api')>()),
+  sendCommit: () => server.send(),
+  storePack: () => server.send(),
+}));
 // What a browser keeps of workspaces.
 vi.mock('./seen.ts', () => ({ noteSealed: () => undefined, seenOf: () => undefined }));
 
-const { unlocked } = await import('./unlocked.svelte.ts');
+const { sourceOf, unlocked } = await import('./unlocked.svelte.ts');
 
 const client = {
   whoAmI: () => Promise.resolve({ device_id: 'd', device_name: 'Firefox', account: 'anna' }),
@@ -69,4 +75,18 @@ test('a download that is tried again after locking and unlocking reads what is o
   await unlocked.unlock(client, { id: 'w', isOwn: true }, 'passphrase');
   expect(read()).toBe('after');
   unlocked.lockAll();
+});
+
+test('what a bad line has kept from being sent is not sent for who signs in next', async () => {
+  server.send.mockImplementation(() => Promise.reject(new NoConnection(new Error('away'))));
+  const source = sourceOf(client, 'w');
+  const [bytes, { signal }] = [new Uint8Array(), new AbortController()];
+  const sent = [source.commit(bytes), source.putPack('p', bytes, signal)];
+  const refused = sent.map((one) => expect(one).rejects.toThrow());
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(server.send).toHaveBeenCalledTimes(2);
+  unlocked.lockAll();
+  await Promise.all(refused);
+  await expect(source.commit(bytes)).rejects.toMatchObject({ code: 'locked' });
+  expect(server.send).toHaveBeenCalledTimes(2);
 });
