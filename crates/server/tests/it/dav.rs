@@ -1,5 +1,6 @@
 //! The door of WebDAV.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -10,7 +11,7 @@ use server::Admin;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::support::{Device, PASSWORD, SystemRandom, TestServer, http, noise};
+use crate::support::{Device, PASSWORD, PushedClock, SystemRandom, TestServer, http, noise};
 
 #[path = "dav/stories.rs"]
 mod stories;
@@ -25,7 +26,10 @@ struct Place {
 }
 
 async fn place() -> Place {
-    let server = TestServer::start().await;
+    place_at(TestServer::start().await).await
+}
+
+async fn place_at(server: TestServer) -> Place {
     let device = server.device("ada").await;
     let genesis = device.create_workspace("my home").await;
     let root = server.url("/dav/my%20home");
@@ -157,6 +161,41 @@ async fn password_and_token_let_in_and_nothing_else_does() {
     }
     assert_eq!(status("ada", "guess").await, 429);
     assert_eq!(status("ada", "another one").await, 207, "who is known is let in nevertheless");
+}
+
+#[tokio::test]
+async fn a_program_that_goes_on_is_not_held_up_by_who_tries_passwords() {
+    let stopped = TestServer::start().await.stop().await;
+    let clock = Arc::new(PushedClock::default());
+    let pushed = Arc::clone(&clock);
+    let server = TestServer::start_again(&stopped, |options| options.clock = pushed);
+    let place = place_at(server.await.unwrap()).await;
+    let list = async || place.door.status("PROPFIND", "", &[("depth", "0")], b"").await;
+    for _ in 0..2 {
+        assert_eq!(list().await, 207);
+        clock.push(Duration::from_secs(200));
+    }
+    // More than 300 seconds after its first use, and fewer after its last one.
+    for _ in 0..10 {
+        assert_eq!(place.server.login("ada", "wrong").await.0, StatusCode::UNAUTHORIZED);
+    }
+    let (held_up, _) = place.server.login("ada", PASSWORD).await;
+    assert_eq!(held_up, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(list().await, 207);
+
+    // What is remembered on is looked at each time: once the password is another one, this is one more of too many attempts.
+    let mut admin = Admin::open(place.server.data()).unwrap();
+    admin.set_password("ada", "another one", &SystemRandom).unwrap();
+    assert_eq!(list().await, 429);
+    // Who does not go on is forgotten.
+    admin.set_password("ada", PASSWORD, &SystemRandom).unwrap();
+    clock.push(Duration::from_secs(60));
+    assert_eq!(list().await, 207);
+    clock.push(Duration::from_secs(300));
+    for _ in 0..10 {
+        assert_eq!(place.server.login("ada", "wrong").await.0, StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(list().await, 429);
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Who speaks WebDAV: by the name of an account with its password or a device's token, sent with every request.
 //!
 //! *Goals*: a password is stretched once, not with every request. *Invariants*: what is remembered of a right password is a
-//! keyed hash, whose key lives in this process only; it holds for some minutes, and only while the account has that password
-//! and may sign in. Wrong ones count against the limits of signing in. With the password all programs of an account are one
-//! device, which its owner sees and may revoke. Where an account has a second factor, there is no way in by its password: a program
-//! would have to ask for a code with every request.
+//! keyed hash, whose key lives in this process only; it holds until it was not used for some minutes, and only while the account has that
+//! password and may sign in, which is looked at with each use. So a program that goes on is not held up by strangers who try passwords.
+//! Wrong ones count against the limits of signing in. With the password all programs of an account are one device, which its owner sees
+//! and may revoke. Where an account has a second factor, there is no way in by its password: a program would have to ask for a code with
+//! every request.
 
 use std::collections::HashMap;
 
@@ -31,7 +32,7 @@ use crate::services::{accounts, passwords, second_factor};
 /// What the device of all programs is called that come with the password.
 const DEVICE_NAME: &str = "WebDAV";
 
-/// How long a right password is remembered.
+/// How long a right password is remembered after it was last used.
 const REMEMBERED_FOR: Duration = Duration::from_secs(300);
 
 /// How many are remembered at most.
@@ -73,6 +74,13 @@ impl KnownPasswords {
 
     fn get(&self, name: &[u8; 32], now: Duration) -> Option<Known> {
         self.known.lock().get(name).filter(|known| known.ends > now).cloned()
+    }
+
+    /// Remembers a password for longer that has proved to be right still.
+    fn hold(&self, name: &[u8; 32], ends: Duration) {
+        if let Some(known) = self.known.lock().get_mut(name) {
+            known.ends = ends;
+        }
     }
 
     fn note(&self, name: [u8; 32], known: Known, now: Duration) {
@@ -179,9 +187,10 @@ async fn by_password(
     caller
 }
 
-/// Returns who had this password lately, and has it still.
+/// Returns who had this password lately, and has it still. It is remembered on from then.
 async fn remembered(app: &App, name: &[u8; 32]) -> Result<Option<Caller>> {
-    let Some(known) = app.known_passwords.get(name, app.clock.elapsed()) else { return Ok(None) };
+    let now = app.clock.elapsed();
+    let Some(known) = app.known_passwords.get(name, now) else { return Ok(None) };
     let look = move |metadata: &dyn Metadata| {
         let account = metadata.account(known.account)?.filter(|account| !account.is_disabled);
         if account.is_none_or(|account| account.password_hash != known.password_hash) {
@@ -194,7 +203,11 @@ async fn remembered(app: &App, name: &[u8; 32]) -> Result<Option<Caller>> {
             device => device.map(|_| Some(caller)),
         }
     };
-    app.readers.read(look).await
+    let caller = app.readers.read(look).await?;
+    if caller.is_some() {
+        app.known_passwords.hold(name, now + REMEMBERED_FOR);
+    }
+    Ok(caller)
 }
 
 /// Returns the device of programs that come with the password, where that is enough.
