@@ -25,11 +25,11 @@ pub enum Happened {
     SignInRefused,
     /// A password was right, and a code was wanted beside it.
     CodeWanted,
-    /// The code beside a right password, or at a device, was refused: it was wrong, or one of too many attempts.
+    /// The code beside a right password, or at a device, was wrong. Attempts that are too many are not noted.
     CodeRefused,
     /// A recovery code let in, and is used up.
     RecoveryCodeUsed,
-    /// A device that is signed in did not know the password of its account, or tried too often.
+    /// A device that is signed in did not know the password of its account. Attempts that are too many are not noted.
     PasswordRefused,
     /// A device gave its account another password.
     PasswordChanged,
@@ -42,7 +42,7 @@ pub enum Happened {
     /// A device signed in by a provider of OpenID Connect.
     OidcSignedIn,
     /// A sign-in by it was refused, or the wish to bind a person there: the answer proves nothing or is for another server, nobody is bound to
-    /// it, the account is shut out or another one's, or it was one of too many attempts.
+    /// it, or the account is shut out or another one's. Attempts that are too many are not noted.
     OidcRefused,
     /// A device bound a person there to its account.
     OidcBound,

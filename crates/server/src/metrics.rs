@@ -145,7 +145,7 @@ pub struct Metrics {
     pub object_bytes_in: Counter,
     /// Bytes of objects that were sent.
     pub object_bytes_out: Counter,
-    /// Sign-ins that were refused.
+    /// Sign-ins that were refused, and passwords and codes of devices that came too often.
     pub logins_refused: Counter,
     database_errors: Counter,
     store_errors: Counter,

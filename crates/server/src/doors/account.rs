@@ -1,7 +1,8 @@
 //! The control door over HTTP: password and second factor of the caller's own account, and what the latter lets in at a sign-in.
 //!
 //! *Goals*: who knows the password tries few codes, and holds up nobody who is signed in. *Invariants*: whoever is refused is counted before
-//! anything is compared; what was right gives its attempt back; codes and passwords that a device tries count for that device alone.
+//! anything is compared; what was right gives its attempt back; codes and passwords that a device tries count for that device alone; what
+//! is not listened to stands in the metrics, and not in the audit log, which somebody could fill.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use axum::http::header::HOST;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use model::DeviceId;
 use serde::{Deserialize, Serialize};
 
 use super::files::path;
@@ -47,7 +49,8 @@ pub(super) enum Proved {
     Subject(Subject),
 }
 
-/// Makes a device of an account whose owner has proved who they are, where what the second factor wants is right, too.
+/// Makes a device of an account whose owner has proved who they are, where what the second factor wants is right, too. A code that is not
+/// listened to is counted, and not noted.
 ///
 /// # Errors
 /// [`ServerError::RateLimited`]; as [`passwords::sign_in`] and [`subjects::sign_in`].
@@ -64,12 +67,12 @@ pub(super) async fn admit(
     let event = match &admitted {
         Ok(SignedIn { admission: Admission::Recovery, .. }) => Some(Happened::RecoveryCodeUsed),
         Err(ServerError::CodeNeeded) => Some(Happened::CodeWanted),
-        Err(ServerError::WrongCode | ServerError::RateLimited { .. }) => {
-            app.metrics.logins_refused.add(1);
-            Some(Happened::CodeRefused)
-        }
+        Err(ServerError::WrongCode) => Some(Happened::CodeRefused),
         _ => None,
     };
+    if let Err(ServerError::WrongCode | ServerError::RateLimited { .. }) = &admitted {
+        app.metrics.logins_refused.add(1);
+    }
     if let Some(event) = event {
         let line = Line::new(app.clock.now(), event).from(peer.0.ip());
         app.audit.note(line.of_account(Some(account.name.clone()))).await;
@@ -277,6 +280,16 @@ async fn disable(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Takes an attempt of a device at the password or a code of its account. What is not listened to is counted, and not noted: whoever has
+/// the device would fill the disk.
+///
+/// # Errors
+/// [`ServerError::RateLimited`].
+pub(super) fn take_proof(app: &App, device: DeviceId) -> Result<()> {
+    let taken = app.proofs_per_device.take(device, app.clock.elapsed());
+    taken.inspect_err(|_| app.metrics.logins_refused.add(1)).map_err(ServerError::limited)
+}
+
 /// Does what a device shows a code for, and notes it. A device tries only so many.
 async fn by_code<T: Send + 'static>(
     app: Arc<App>,
@@ -285,12 +298,9 @@ async fn by_code<T: Send + 'static>(
     work: impl FnMut(&mut dyn Metadata) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let prove = async move {
-        let done = match app.proofs_per_device.take(caller.device, app.clock.elapsed()) {
-            Ok(()) => app.writer.write(work).await,
-            Err(wait) => Err(ServerError::limited(wait)),
-        };
-        let is_refused =
-            matches!(done, Err(ServerError::WrongCode | ServerError::RateLimited { .. }));
+        take_proof(&app, caller.device)?;
+        let done = app.writer.write(work).await;
+        let is_refused = matches!(done, Err(ServerError::WrongCode));
         if !is_refused {
             app.proofs_per_device.give_back(&caller.device);
         }
@@ -332,24 +342,18 @@ pub(super) async fn check_own_password(
             reason: "has no password; who runs the server can set one",
         });
     }
-    let taken = app.proofs_per_device.take(caller.device, app.clock.elapsed());
-    let fits = match taken {
-        Ok(()) => {
-            let (name, kept) = (account.name.clone(), account.password_hash.clone());
-            let (passwords, random) = (app.passwords().await?, Arc::clone(&app.random));
-            let turn = app.password_turn().await?;
-            let verify = move || passwords.verify(&name, Some(&kept), &password, &*random);
-            turn.stretch(verify).await?
-        }
-        Err(_) => false,
-    };
-    if fits {
+    take_proof(app, caller.device)?;
+    let (name, kept) = (account.name.clone(), account.password_hash.clone());
+    let (passwords, random) = (app.passwords().await?, Arc::clone(&app.random));
+    let turn = app.password_turn().await?;
+    let verify = move || passwords.verify(&name, Some(&kept), &password, &*random);
+    if turn.stretch(verify).await? {
         app.proofs_per_device.give_back(&caller.device);
         return Ok(account);
     }
     let line = Line::new(app.clock.now(), Happened::PasswordRefused).by(caller.device);
     app.audit.note(line).await;
-    Err(taken.err().map_or(ServerError::WrongPassword, ServerError::limited))
+    Err(ServerError::WrongPassword)
 }
 
 #[cfg(test)]

@@ -150,11 +150,7 @@ async fn begin_change(
     Json(request): Json<BeginChange>,
 ) -> Result<Json<BegunChange>> {
     let account = account::own_account(&app, caller).await?;
-    let taken = app.proofs_per_device.take(caller.device, app.clock.elapsed());
-    if let Err(wait) = taken {
-        note_refusal(&app, caller).await;
-        return Err(ServerError::limited(wait));
-    }
+    account::take_proof(&app, caller.device)?;
     let message = decode("message", &request.message)?;
     let new_message = decode("new_message", &request.new_message)?;
     let (passwords, name) = (app.passwords().await?, account.name.clone());

@@ -1,7 +1,8 @@
 //! The control door over HTTP: signing in by a provider of OpenID Connect, and which people there are bound to an account.
 //!
 //! *Invariants*: who tries is counted before the provider is asked; what was right gives its attempt back; what is done with a
-//! code is done to its end, for it counts once; each refusal stands in the audit log.
+//! code is done to its end, for it counts once; each refusal stands in the audit log, unless it is that of one of too many attempts, with
+//! which strangers would fill the disk: those are counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,13 +98,15 @@ async fn sign_in(
     to_the_end(sign_in).await
 }
 
-/// Writes down that somebody was refused, with what is known of them by then, and passes on why.
+/// Writes down that somebody was refused, with what is known of them by then, and passes on why. What was not listened to is only counted.
 async fn refuse(app: &App, error: ServerError, line: Line) -> ServerError {
     if is_refusal(&error) {
         if line.device.is_none() {
             app.metrics.logins_refused.add(1);
         }
-        app.audit.note(Line { time: app.now(), ..line }).await;
+        if !matches!(error, ServerError::RateLimited { .. }) {
+            app.audit.note(Line { time: app.now(), ..line }).await;
+        }
     }
     error
 }
@@ -248,8 +251,7 @@ async fn try_to_bind(
     (grant, limit): (&Grant, Duration),
     line: &mut Line,
 ) -> Result<SubjectRecord> {
-    let taken = app.proofs_per_device.take(caller.device, app.clock.elapsed());
-    taken.map_err(ServerError::limited)?;
+    account::take_proof(app, caller.device)?;
     let proven = in_time(limit, provider(app)?.prove(grant)).await;
     if !proven.as_ref().is_err_and(is_refusal) {
         app.proofs_per_device.give_back(&caller.device);

@@ -126,7 +126,9 @@ pub fn write(parts: Parts<'_>, now: &Now) -> String {
         "part",
         [("database", metrics.database_errors.get()), ("store", metrics.store_errors.get())],
     );
-    page.head("syncline_logins_refused_total", "counter", "Sign-ins that were refused.");
+    let refused =
+        "Sign-ins that were refused, and passwords and codes of devices that came too often.";
+    page.head("syncline_logins_refused_total", "counter", refused);
     page.line("syncline_logins_refused_total", "", metrics.logins_refused.get());
     page.gauge("syncline_accounts", "Accounts.", now.accounts);
     let ages =

@@ -31,13 +31,14 @@ fn options_for(
     OidcOptions::new(issuer, client, secret, &[ADDRESS.to_owned()], ANY)
 }
 
-/// A provider that knows `ada` as `1`, and a server whose clock stands, so that no attempt is forgotten.
+/// A provider that knows `ada` as `1`, and a server with an audit log whose clock stands, so that no attempt is forgotten.
 async fn ada_is_bound_while_time_stands() -> (Provider, TestServer) {
     let provider = Provider::start().await;
     let stopped = TestServer::start().await.stop().await;
     let options = provider.options(Newcomers::Refused);
+    let audit = stopped.database().with_file_name("audit.log");
     let server = TestServer::start_again_while_time_stands(&stopped, |server| {
-        server.oidc = Some(options);
+        (server.oidc, server.audit_log) = (Some(options), Some(audit));
     });
     let server = server.await;
     operator_binds(&server, &provider, "ada", "1");
@@ -369,8 +370,14 @@ async fn attempts_are_counted_before_the_provider_is_asked() {
         assert_eq!(sign_in(&server, wrong).await.0, StatusCode::UNAUTHORIZED);
     }
     let exchanges = provider.desk.exchanges.load(Ordering::Relaxed);
-    let limited = sign_in(&server, grant_of("1")).await;
-    assert_problem(&limited, StatusCode::TOO_MANY_REQUESTS, "rate_limited");
+    let noted = || lines(&server.data().join("audit.log")).len();
+    assert_eq!(noted(), 50);
+    // What is not listened to fills no disk.
+    for _ in 0..6 {
+        let limited = sign_in(&server, grant_of("1")).await;
+        assert_problem(&limited, StatusCode::TOO_MANY_REQUESTS, "rate_limited");
+    }
+    assert_eq!(noted(), 50);
     server.device("ada").await;
     assert_eq!((exchanges, provider.desk.exchanges.load(Ordering::Relaxed)), (50, 50));
 }

@@ -344,6 +344,25 @@ async fn it_outlives_a_new_password_and_a_new_start_and_the_operator_can_take_it
 }
 
 #[tokio::test]
+async fn codes_that_are_not_listened_to_are_not_noted() {
+    let mut path = None;
+    let place = Place::with_audit(|stopped| {
+        path = Some(stopped.database().with_file_name("audit.log"));
+        path.clone()
+    })
+    .await;
+    let noted = || std::fs::read_to_string(path.as_ref().unwrap()).unwrap().lines().count();
+    let (before, wrong) = (noted(), place.wrong_code());
+    for _ in 0..10 {
+        assert_eq!(place.sign_in(Some(&wrong)).await.0, StatusCode::UNAUTHORIZED);
+    }
+    for _ in 0..5 {
+        assert_eq!(place.sign_in(Some(&wrong)).await.0, StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert_eq!(noted(), before + 10);
+}
+
+#[tokio::test]
 async fn the_audit_log_says_who_knew_the_password_and_not_the_code() {
     let mut path = None;
     let place = Place::with_audit(|stopped| {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use server::Sqlite;
 use storage::faulty::{Call, Fault, Faulty};
 
+use crate::exchange::begin_change;
 use crate::support::{PASSWORD, TestServer, http, noise, pack_path, read_json};
 use crate::two_servers;
 
@@ -132,6 +133,39 @@ async fn sign_ins_that_are_not_listened_to_are_not_noted() {
         assert_eq!(server.login("ada", "wrong").await.0, StatusCode::TOO_MANY_REQUESTS);
     }
     assert_eq!(lines(&path).len(), refused);
+}
+
+#[tokio::test]
+async fn what_a_device_tries_too_often_is_counted_and_not_noted() {
+    let watch = free_address();
+    let stopped = TestServer::start().await.stop().await;
+    let path = stopped.database().with_file_name("audit.log");
+    let server = TestServer::start_again_while_time_stands(&stopped, |options| {
+        (options.metrics_listen, options.audit_log) = (Some(watch), Some(path.clone()));
+    });
+    let server = server.await;
+    let device = server.device("ada").await;
+    let ask = async |path: &str, body: &Value| {
+        device.request(Method::POST, path).json(body).send().await.unwrap().status()
+    };
+    let password = json!({ "password": "wrong", "new_password": "new" });
+    for _ in 0..10 {
+        assert_eq!(ask("/account/totp", &password).await, StatusCode::UNAUTHORIZED);
+    }
+    let before = lines(&path).len();
+    let (begin, _) = begin_change("wrong", "new");
+    for (path, body) in [
+        ("/account/totp", &password),
+        ("/account/password", &password),
+        ("/account/password/begin", &begin),
+        ("/account/totp/confirm", &json!({ "code": "123456" })),
+        ("/account/totp/disable", &json!({ "code": "123456" })),
+    ] {
+        assert_eq!(ask(path, body).await, StatusCode::TOO_MANY_REQUESTS, "{path}");
+    }
+    assert_eq!((before, lines(&path).len()), (11, 11));
+    let (_, metrics) = get(watch, "/metrics").await;
+    assert_eq!(value(&metrics, "syncline_logins_refused_total"), Some(5), "{metrics}");
 }
 
 #[tokio::test]
