@@ -177,12 +177,20 @@ impl<K: Eq + Hash> Buckets<K> {
     /// # Errors
     /// The time until there is a token.
     pub fn take(&self, key: K, now: Duration) -> Result<(), Duration> {
+        self.take_several(key, 1, now)
+    }
+
+    /// Takes so many tokens, no more than fit into a bucket, or none and tells how long to wait for them.
+    ///
+    /// # Errors
+    /// The time until there are so many.
+    pub fn take_several(&self, key: K, count: u32, now: Duration) -> Result<(), Duration> {
         let mut buckets = self.full_at.lock();
         if buckets.len() >= BUCKETS_MAX {
             buckets.retain(|_, full_at| *full_at > now);
         }
         let full_at = buckets.entry(key).or_insert(now);
-        let next = (*full_at).max(now) + self.rate.interval;
+        let next = (*full_at).max(now) + self.rate.interval * count;
         let latest = now + self.rate.interval * self.rate.burst;
         if next > latest {
             return Err(next - latest);
@@ -193,8 +201,13 @@ impl<K: Eq + Hash> Buckets<K> {
 
     /// Gives one token back, because what it was taken for was right.
     pub fn give_back(&self, key: &K) {
+        self.give_back_several(key, 1);
+    }
+
+    /// Gives so many tokens back that were taken together.
+    pub fn give_back_several(&self, key: &K, count: u32) {
         if let Some(full_at) = self.full_at.lock().get_mut(key) {
-            *full_at = full_at.saturating_sub(self.rate.interval);
+            *full_at = full_at.saturating_sub(self.rate.interval * count);
         }
     }
 }
@@ -216,6 +229,17 @@ mod tests {
         assert_eq!(buckets.take("b", now), Ok(()));
         now += Duration::from_secs(10);
         assert_eq!(buckets.take("a", now), Ok(()));
+        assert!(buckets.take("a", now).is_err());
+    }
+
+    #[test]
+    fn several_are_taken_together_or_not_at_all() {
+        let (buckets, now) = (Buckets::new(RATE), Duration::from_secs(1000));
+        assert_eq!(buckets.take_several("a", 2, now), Ok(()));
+        assert_eq!(buckets.take_several("a", 2, now), Err(Duration::from_secs(10)));
+        assert_eq!(buckets.take("a", now), Ok(()), "none was taken");
+        buckets.give_back_several(&"a", 2);
+        assert_eq!(buckets.take_several("a", 2, now), Ok(()));
         assert!(buckets.take("a", now).is_err());
     }
 

@@ -280,13 +280,13 @@ async fn disable(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Takes an attempt of a device at the password or a code of its account. What is not listened to is counted, and not noted: whoever has
+/// Takes an attempt of a device at the password or a code of its account, or several, or none. What is not listened to is counted, and not noted: whoever has
 /// the device would fill the disk.
 ///
 /// # Errors
 /// [`ServerError::RateLimited`].
-pub(super) fn take_proof(app: &App, device: DeviceId) -> Result<()> {
-    let taken = app.proofs_per_device.take(device, app.clock.elapsed());
+pub(super) fn take_proofs(app: &App, device: DeviceId, count: u32) -> Result<()> {
+    let taken = app.proofs_per_device.take_several(device, count, app.clock.elapsed());
     taken.inspect_err(|_| app.metrics.logins_refused.add(1)).map_err(ServerError::limited)
 }
 
@@ -298,7 +298,7 @@ async fn by_code<T: Send + 'static>(
     work: impl FnMut(&mut dyn Metadata) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let prove = async move {
-        take_proof(&app, caller.device)?;
+        take_proofs(&app, caller.device, 1)?;
         let done = app.writer.write(work).await;
         let is_refused = matches!(done, Err(ServerError::WrongCode));
         if !is_refused {
@@ -342,7 +342,7 @@ pub(super) async fn check_own_password(
             reason: "has no password; who runs the server can set one",
         });
     }
-    take_proof(app, caller.device)?;
+    take_proofs(app, caller.device, 1)?;
     let (name, kept) = (account.name.clone(), account.password_hash.clone());
     let (passwords, random) = (app.passwords().await?, Arc::clone(&app.random));
     let turn = app.password_turn().await?;

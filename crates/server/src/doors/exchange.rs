@@ -1,7 +1,8 @@
 //! The door at which passwords are proved and never sent (OPAQUE, [`crate::auth::passwords`]): to sign in, and to change them.
 //!
 //! *Goals*: a guess costs an attempt, as at the sign-in with a password; nobody learns which accounts there are. *Invariants*: the attempt is
-//! taken as an exchange begins, since the client knows then whether its guess was right; it is given back once, to who proves it.
+//! taken as an exchange begins, since the client knows then whether its guess was right; it is given back once, to who proves it. To
+//! change a password takes two, for both messages are answered under the key of the account, and each may be a guess.
 
 use std::sync::Arc;
 
@@ -24,6 +25,10 @@ use crate::error::{Result, ServerError};
 use crate::limits::ACCOUNT_NAME_LENGTH_MAX;
 use crate::listener::PeerAddress;
 use crate::metadata::AccountRecord;
+
+/// How many guesses at the password of an account the answers to one beginning change of it are good for: what comes of the new one, too, can
+/// be tried at what is kept of the old one.
+const GUESSES_OF_CHANGE: u32 = 2;
 
 /// Returns the routes of this door.
 pub fn routes() -> Router<Arc<App>> {
@@ -150,7 +155,7 @@ async fn begin_change(
     Json(request): Json<BeginChange>,
 ) -> Result<Json<BegunChange>> {
     let account = account::own_account(&app, caller).await?;
-    account::take_proof(&app, caller.device)?;
+    account::take_proofs(&app, caller.device, GUESSES_OF_CHANGE)?;
     let message = decode("message", &request.message)?;
     let new_message = decode("new_message", &request.new_message)?;
     let (passwords, name) = (app.passwords().await?, account.name.clone());
@@ -179,7 +184,7 @@ async fn finish_change(
     }
     let (account, is_first) = proved?;
     if is_first {
-        app.proofs_per_device.give_back(&caller.device);
+        app.proofs_per_device.give_back_several(&caller.device, GUESSES_OF_CHANGE);
     }
     account::change(app, (caller, account), new, request.sign_out_others).await
 }

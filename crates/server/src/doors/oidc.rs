@@ -251,7 +251,7 @@ async fn try_to_bind(
     (grant, limit): (&Grant, Duration),
     line: &mut Line,
 ) -> Result<SubjectRecord> {
-    account::take_proof(app, caller.device)?;
+    account::take_proofs(app, caller.device, 1)?;
     let proven = in_time(limit, provider(app)?.prove(grant)).await;
     if !proven.as_ref().is_err_and(is_refusal) {
         app.proofs_per_device.give_back(&caller.device);

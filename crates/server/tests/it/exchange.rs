@@ -155,6 +155,39 @@ async fn password_is_changed_without_being_sent_and_by_its_own_device_only() {
 }
 
 #[tokio::test]
+async fn a_change_that_begins_costs_two_attempts_and_one_that_is_proved_none() {
+    let server = TestServer::start_while_time_stands().await;
+    let device = server.device("ada").await;
+    let try_to_begin = async || {
+        // Whoever has found the device tries one password as the old one and another one as the new one.
+        let (begin, _) = begin_change("a guess", "another guess");
+        post(&device, "/account/password/begin", &begin).await.0
+    };
+    for (old, new) in [(PASSWORD, "a new one"), ("a new one", PASSWORD)] {
+        let (begin, change) = begin_change(old, new);
+        let (_, begun) = post(&device, "/account/password/begin", &begin).await;
+        let changed = post(&device, "/account/password/finish", &change.finish(&begun)).await;
+        assert_eq!(changed.0, StatusCode::OK);
+    }
+    for _ in 0..4 {
+        assert_eq!(try_to_begin().await, StatusCode::OK);
+    }
+    let wrong = json!({ "password": "wrong" });
+    let refused = post(&device, "/account/totp", &wrong).await;
+    assert_eq!(refused.0, StatusCode::UNAUTHORIZED);
+    // One is left, which is not enough, and is not taken for nothing.
+    assert_eq!(try_to_begin().await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(post(&device, "/account/totp", &wrong).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(post(&device, "/account/totp", &wrong).await.0, StatusCode::TOO_MANY_REQUESTS);
+
+    let other = server.device("ada").await;
+    for expected in [&[StatusCode::OK; 5][..], &[StatusCode::TOO_MANY_REQUESTS]].concat() {
+        let (begin, _) = begin_change("a guess", "another guess");
+        assert_eq!(post(&other, "/account/password/begin", &begin).await.0, expected);
+    }
+}
+
+#[tokio::test]
 async fn password_that_was_kept_before_is_sent_once_and_never_again() {
     let server = TestServer::start().await;
     let hash = server::auth::hash_password("an old one", &SystemRandom).unwrap();
