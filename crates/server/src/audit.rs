@@ -54,7 +54,7 @@ pub enum Happened {
     InvitationRefused,
     /// A device signed itself out.
     SignedOut,
-    /// A device was revoked by another one.
+    /// A device was revoked by another one, or made room for one that signed in.
     DeviceRevoked,
     /// A token for an application was made.
     TokenMade,

@@ -95,11 +95,11 @@ async fn login(
     to_the_end(sign_in).await
 }
 
-/// Answers a device that has signed in.
+/// Answers a device that has signed in; what was signed out to make room for it hears so.
 pub(super) async fn welcome(
     app: &App,
     account: AccountRecord,
-    SignedIn { caller, token, .. }: SignedIn,
+    SignedIn { caller, token, made_room, .. }: SignedIn,
     event: Happened,
     peer: PeerAddress,
 ) -> Json<LoginAnswer> {
@@ -107,6 +107,9 @@ pub(super) async fn welcome(
     let line = Line::new(app.clock.now(), event).by(caller.device);
     let line = line.from(peer.0.ip()).of_account(Some(account.name.clone()));
     app.audit.note(line).await;
+    for gone in made_room {
+        signed_out(app, (caller, gone), Happened::DeviceRevoked).await;
+    }
     let device_id = caller.device.to_string();
     Json(LoginAnswer { token: token.to_text(), device_id, account: account.name })
 }

@@ -24,6 +24,7 @@ use crate::services::{accounts, batch, sync_service, workspaces};
 mod accounts_and_objects;
 mod copies;
 mod device_syncs;
+mod full_accounts;
 mod invitations;
 mod keys;
 mod links;
@@ -78,6 +79,7 @@ pub fn stories() -> Vec<Story> {
     let mut stories = accounts_and_objects::STORIES.to_vec();
     stories.extend(copies::STORIES);
     stories.extend(device_syncs::STORIES);
+    stories.extend(full_accounts::STORIES);
     stories.extend(secrets::STORIES);
     stories.extend(invitations::STORIES);
     stories.extend(keys::STORIES);

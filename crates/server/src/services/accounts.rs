@@ -1,6 +1,6 @@
 //! Accounts and devices: signing in, signing out, revoking.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use model::commit::DEVICE_NAME_LENGTH_MAX;
 use model::environment::random_bytes;
@@ -13,6 +13,12 @@ use crate::metadata::{AccountId, AccountRecord, DeviceRecord, Metadata, Scope};
 
 /// How often it is worth a write that a device was heard of, in seconds.
 const LAST_SEEN_PRECISION: i64 = 60;
+
+/// The same of a device that is connected all the time, of which there may be thousands.
+const CONNECTED_PRECISION: i64 = 60 * 60;
+
+/// For how long after it was seen a device that was in sync makes room for no other one, in seconds.
+const IN_SYNC_STAYS: i64 = 7 * 24 * 60 * 60;
 
 /// A device, and when it was last fully in sync, in seconds since 1970, if ever.
 pub type KnownDevice = (DeviceRecord, Option<i64>);
@@ -31,6 +37,33 @@ pub fn create_account(
     Ok(metadata.insert_account(name, password_hash, now)?)
 }
 
+/// Makes room for one more device of an account that is full, or nobody would get in any more: signs out those that were seen longest ago, as
+/// tabs of browsers that were closed, and returns them. A device that holds a folder in sync and was seen in the last week stays. Of several
+/// servers that do so at once all may take the same device; the next one to come takes as many as are too many then.
+///
+/// # Errors
+/// Those of the database.
+pub(super) fn make_room(
+    metadata: &mut dyn Metadata,
+    account: AccountId,
+    now: i64,
+) -> Result<Vec<DeviceId>> {
+    let mut devices = signed_in(metadata, account)?;
+    let too_many = (devices.len() + 1).saturating_sub(DEVICES_MAX);
+    if too_many == 0 {
+        return Ok(Vec::new());
+    }
+    let synced = metadata.device_syncs(account)?.into_iter().map(|(device, _)| device);
+    let synced: HashSet<_> = synced.collect();
+    devices.retain(|one| !synced.contains(&one.id) || now - one.last_seen >= IN_SYNC_STAYS);
+    devices.sort_by_key(|one| one.last_seen);
+    devices.truncate(too_many);
+    for device in &devices {
+        metadata.revoke_device(device.id)?;
+    }
+    Ok(devices.into_iter().map(|device| device.id).collect())
+}
+
 /// Makes a new device of an account, whose owner has proved who they are.
 ///
 /// # Errors
@@ -43,8 +76,7 @@ pub fn enrol_device(
     now: i64,
 ) -> Result<(Caller, Token)> {
     check_device_name(name)?;
-    let devices = metadata.devices(account)?;
-    if devices.iter().filter(|one| !one.is_revoked && one.limits.is_none()).count() >= DEVICES_MAX {
+    if signed_in(metadata, account)?.len() >= DEVICES_MAX {
         return Err(ServerError::Forbidden { what: format!("more than {DEVICES_MAX} devices") });
     }
     let (id, token) = (DeviceId::from_bytes(random_bytes(random)), Token::generate(random));
@@ -84,8 +116,18 @@ pub fn authenticate_device(
         return Err(ServerError::NotSignedIn);
     }
     check_not_expired(&device, now)?;
-    let is_due = (now - device.last_seen).abs() >= LAST_SEEN_PRECISION;
+    let is_due = is_due(&device, now);
     Ok((device, is_due))
+}
+
+/// Tells whether it is time to note that a device was seen.
+pub fn is_due(device: &DeviceRecord, now: i64) -> bool {
+    (now - device.last_seen).abs() >= LAST_SEEN_PRECISION
+}
+
+/// Tells whether it is time to note that a device is connected still.
+pub fn is_due_while_connected(device: &DeviceRecord, now: i64) -> bool {
+    (now - device.last_seen).abs() >= CONNECTED_PRECISION
 }
 
 /// Returns who asks where this device does.
@@ -152,13 +194,19 @@ pub fn own_account(metadata: &dyn Metadata, caller: &Caller) -> Result<AccountRe
 pub fn list_devices(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<KnownDevice>> {
     check_is_device(metadata, caller)?;
     let synced: HashMap<_, _> = metadata.device_syncs(caller.account)?.into_iter().collect();
-    let mut devices = metadata.devices(caller.account)?;
-    devices.retain(|device| !device.is_revoked && device.limits.is_none());
+    let devices = signed_in(metadata, caller.account)?;
     let with_sync = |device: DeviceRecord| {
         let synced = synced.get(&device.id).copied();
         (device, synced)
     };
     Ok(devices.into_iter().map(with_sync).collect())
+}
+
+/// Returns the devices of an account that are signed in, without tokens of applications.
+fn signed_in(metadata: &dyn Metadata, account: AccountId) -> Result<Vec<DeviceRecord>> {
+    let mut devices = metadata.devices(account)?;
+    devices.retain(|device| !device.is_revoked && device.limits.is_none());
+    Ok(devices)
 }
 
 /// Gives a device of the caller's account another name.

@@ -3,7 +3,7 @@
 //! *Invariant*: the password by which a device is made, or somebody is bound to the account, is that of the account until that is done, so
 //! that whoever changes it and signs the others out misses none.
 
-use model::Random;
+use model::{DeviceId, Random};
 
 use crate::auth::second_factor::Proof;
 use crate::auth::{Caller, Token};
@@ -21,6 +21,8 @@ pub struct SignedIn {
     pub token: Token,
     /// By what it was let in.
     pub admission: Admission,
+    /// Which devices were signed out to make room for it.
+    pub made_room: Vec<DeviceId>,
 }
 
 /// Makes a device of an account whose password was shown, as the account was then, where what its second factor wants is shown, too.
@@ -48,12 +50,14 @@ pub(super) fn let_in(
     (device_name, now): (&str, i64),
 ) -> Result<SignedIn> {
     let admission = second_factor::admit(metadata, account, shown, now)?;
+    let made_room = accounts::make_room(metadata, account, now)?;
     let (caller, token) = accounts::enrol_device(metadata, random, account, device_name, now)?;
-    Ok(SignedIn { caller, token, admission })
+    Ok(SignedIn { caller, token, admission, made_room })
 }
 
 /// Returns the device of that name, which all programs share that show the password of an account with every request; makes it where
-/// it is missing. The account is as it was when the password was shown.
+/// it is missing, and returns, too, which devices were signed out to make room for it. It was seen by that. The account is as it was when the
+/// password was shown.
 ///
 /// # Errors
 /// [`ServerError::WrongPassword`] where it was changed or the account was disabled meanwhile; as
@@ -63,18 +67,21 @@ pub fn shared_device(
     random: &dyn Random,
     account: &AccountRecord,
     (device_name, now): (&str, i64),
-) -> Result<Caller> {
+) -> Result<(Caller, Vec<DeviceId>)> {
     hold(metadata, account)?;
     second_factor::check_password_is_enough(metadata, account.id)?;
     let devices = metadata.devices(account.id)?;
     // A token of an application or a link may be called so, too.
     let is_it =
         |one: &&DeviceRecord| !one.is_revoked && one.limits.is_none() && one.name == device_name;
-    match devices.iter().find(is_it) {
-        Some(device) => Ok(Caller { account: account.id, device: device.id }),
-        // Nobody gets its token: the password leads to it.
-        None => Ok(accounts::enrol_device(metadata, random, account.id, device_name, now)?.0),
+    if let Some(device) = devices.iter().find(is_it) {
+        metadata.touch_device(device.id, now)?;
+        return Ok((accounts::caller_of(device), Vec::new()));
     }
+    let made_room = accounts::make_room(metadata, account.id, now)?;
+    // Nobody gets its token: the password leads to it.
+    let (caller, _) = accounts::enrol_device(metadata, random, account.id, device_name, now)?;
+    Ok((caller, made_room))
 }
 
 /// Keeps the password of an account as it was when it was shown, until the end of the transaction.

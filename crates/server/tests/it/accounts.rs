@@ -1,16 +1,22 @@
 //! Signing in and out, devices, administration.
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use model::Genesis;
 use model::codec::decode_message;
 use model::wire::RefusalKind;
 use reqwest::{Method, StatusCode};
-use serde_json::json;
-use server::Admin;
+use serde_json::{Value, json};
 use server::admin::Removal;
+use server::auth::{Caller, Token};
+use server::limits::DEVICES_MAX;
+use server::metadata::{AccountTables, Metadata};
+use server::services::accounts::enrol_device;
+use server::{Admin, Sqlite};
 
 use commit_log::CommitLog;
 
+use crate::exchange;
 use crate::support::{PASSWORD, SystemRandom, TestServer, http, read_json};
 
 #[tokio::test]
@@ -63,6 +69,52 @@ async fn revoked_device_loses_its_live_connection_at_once() {
     assert!(error.is_refusal(RefusalKind::Forbidden), "{error:?}");
     let refused = log.commit(&lost.commit(2, genesis.head())).await.unwrap_err();
     assert!(refused.is_refusal(RefusalKind::Forbidden), "{refused:?}");
+}
+
+#[tokio::test]
+async fn who_signs_in_to_a_full_account_takes_the_place_of_who_was_seen_longest_ago() {
+    let (server, audit) = TestServer::start_auditing_while_time_stands().await;
+    let (owner, lost) = (server.device("ada").await, server.device("ada").await);
+    let genesis = owner.create_workspace("home").await;
+    let log = lost.log(&genesis).await;
+    let mut events = log.subscribe(0).await.unwrap();
+    let mut metadata = Sqlite::open(&server.data().join("metadata.sqlite")).unwrap();
+    let ada = metadata.account_by_name("ada").unwrap().unwrap().id;
+    metadata.begin().unwrap();
+    metadata.touch_device(lost.id, 1_500_000_000).unwrap();
+    let mut tabs = Vec::new();
+    for seen in 2..DEVICES_MAX as i64 {
+        let seen = 1_600_000_000 + seen;
+        tabs.push(enrol_device(&mut metadata, &SystemRandom, ada, "tab", seen).unwrap());
+    }
+    metadata.commit().unwrap();
+    let count = async || owner.get("/devices").await.1.as_array().unwrap().len();
+    assert_eq!(count().await, DEVICES_MAX);
+
+    let new = server.device("ada").await;
+    assert_eq!(lost.get("/whoami").await.0, StatusCode::UNAUTHORIZED);
+    let error = events.next().await.unwrap().unwrap_err();
+    assert!(error.is_refusal(RefusalKind::Forbidden), "{error:?}");
+    for here in [&owner, &new] {
+        assert_eq!(here.get("/whoami").await.0, StatusCode::OK);
+    }
+    let text = std::fs::read_to_string(audit).unwrap();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let told = ["event", "device", "subject"].map(|name| line[name].as_str().unwrap().to_owned());
+    assert_eq!(told, ["device_revoked".to_owned(), new.id.to_string(), lost.id.to_string()]);
+
+    // So it is for who proves the password, for programs that show it, and for several at once.
+    assert_eq!(exchange::sign_in(&server, "ada", PASSWORD).await.0, StatusCode::OK);
+    let method = Method::from_bytes(b"PROPFIND").unwrap();
+    let program = http().request(method, server.url("/dav/home/")).header("depth", "0");
+    let listed = program.basic_auth("ada", Some(PASSWORD)).send().await.unwrap();
+    assert_eq!(listed.status(), StatusCode::MULTI_STATUS);
+    join_all((0..4).map(|_| server.device("ada"))).await;
+    assert_eq!(count().await, DEVICES_MAX);
+    let is_revoked =
+        |tab: &(Caller, Token)| metadata.device(tab.0.device).unwrap().unwrap().is_revoked;
+    assert_eq!(tabs.iter().position(|tab| !is_revoked(tab)), Some(6));
+    assert_eq!(tabs.iter().filter(|tab| is_revoked(tab)).count(), 6);
 }
 
 #[tokio::test]

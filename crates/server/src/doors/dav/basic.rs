@@ -23,7 +23,8 @@ use parking_lot::Mutex;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{Caller, Token};
-use crate::doors::rest::check_password;
+use crate::blocking::to_the_end;
+use crate::doors::rest::{check_password, signed_out};
 use crate::error::{Result, ServerError};
 use crate::listener::PeerAddress;
 use crate::metadata::{AccountId, AccountRecord, Metadata};
@@ -187,10 +188,10 @@ async fn by_password(
     caller
 }
 
-/// Returns who had this password lately, and has it still. It is remembered on from then.
+/// Returns who had this password lately, and has it still. It is remembered on from then, and the device was seen.
 async fn remembered(app: &App, name: &[u8; 32]) -> Result<Option<Caller>> {
-    let now = app.clock.elapsed();
-    let Some(known) = app.known_passwords.get(name, now) else { return Ok(None) };
+    let (elapsed, now) = (app.clock.elapsed(), app.now());
+    let Some(known) = app.known_passwords.get(name, elapsed) else { return Ok(None) };
     let look = move |metadata: &dyn Metadata| {
         let account = metadata.account(known.account)?.filter(|account| !account.is_disabled);
         if account.is_none_or(|account| account.password_hash != known.password_hash) {
@@ -200,21 +201,30 @@ async fn remembered(app: &App, name: &[u8; 32]) -> Result<Option<Caller>> {
         let Some(caller) = known.caller else { return Ok(None) };
         match accounts::check_caller(metadata, &caller) {
             Err(ServerError::NotSignedIn) => Ok(None),
-            device => device.map(|_| Some(caller)),
+            device => device.map(|device| Some((caller, accounts::is_due(&device, now)))),
         }
     };
-    let caller = app.readers.read(look).await?;
-    if caller.is_some() {
-        app.known_passwords.hold(name, now + REMEMBERED_FOR);
+    let Some((caller, is_due)) = app.readers.read(look).await? else { return Ok(None) };
+    app.known_passwords.hold(name, elapsed + REMEMBERED_FOR);
+    if is_due {
+        app.note_seen(caller, now).await?;
     }
-    Ok(caller)
+    Ok(Some(caller))
 }
 
 /// Returns the device of programs that come with the password, where that is enough.
-async fn device_of(app: &App, account: &AccountRecord) -> Result<Caller> {
+async fn device_of(app: &Arc<App>, account: &AccountRecord) -> Result<Caller> {
     let (random, now, found) = (Arc::clone(&app.random), app.now(), account.clone());
     let find = move |metadata: &mut dyn Metadata| {
         passwords::shared_device(metadata, &*random, &found, (DEVICE_NAME, now))
     };
-    app.writer.write(find).await
+    let app = Arc::clone(app);
+    let find = async move {
+        let (caller, made_room) = app.writer.write(find).await?;
+        for gone in made_room {
+            signed_out(&app, (caller, gone), Happened::DeviceRevoked).await;
+        }
+        Ok(caller)
+    };
+    to_the_end(find).await
 }

@@ -95,23 +95,30 @@ fn message(session: &Session, outgoing: Outgoing) -> Message {
 }
 
 /// Closes the connection of a device that may less than before: another process, for example an administrator's command or
-/// another server, has revoked it or ended a membership.
+/// another server, has revoked it or ended a membership. Of one that is connected for long it is noted that it was seen.
 async fn check_device(session: Arc<Session>) {
     let caller = session.caller;
     let subscriptions: Vec<_> = session.subscriptions.lock().iter().copied().collect();
     let now = session.app.now();
     let check = move |metadata: &dyn Metadata| {
-        accounts::check_not_expired(&accounts::check_caller(metadata, &caller)?, now)?;
+        let device = accounts::check_caller(metadata, &caller)?;
+        accounts::check_not_expired(&device, now)?;
         let lost = |&workspace: &WorkspaceId| {
             let opened = workspaces::open(metadata, &caller, workspace, Right::Read);
             matches!(opened, Err(ServerError::NotFound { .. }))
         };
-        Ok(subscriptions.into_iter().filter(lost).collect::<Vec<_>>())
+        let lost = subscriptions.into_iter().filter(lost).collect::<Vec<_>>();
+        Ok((lost, accounts::is_due_while_connected(&device, now)))
     };
     let App { readers, presence, hub, .. } = &*session.app;
-    match readers.read(check).await {
-        Ok(lost) if lost.is_empty() => {}
-        Ok(lost) => {
+    let checked = readers.read(check).await;
+    if let Ok((_, true)) = &checked {
+        // Where that cannot be written now it is due again soon.
+        let _ = session.app.note_seen(caller, now).await;
+    }
+    match checked {
+        Ok((lost, _)) if lost.is_empty() => {}
+        Ok((lost, _)) => {
             let number = session.connection.number;
             hub.unsubscribe(lost, number);
             presence.close_subscribers(caller.account, |one| one == number);
@@ -119,5 +126,38 @@ async fn check_device(session: Arc<Session>) {
         Err(ServerError::NotSignedIn) => presence.close_device(caller.device, Closing::Revoked),
         // What cannot be found out now is asked again soon.
         Err(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::services::events::Outbox;
+    use crate::testing::TestApp;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_device_that_is_connected_for_long_is_seen_once_an_hour() {
+        let test = TestApp::start();
+        let (app, caller) = (Arc::clone(&test.app), test.devices[0]);
+        let (outbox, _frames) = Outbox::new();
+        let (connection, _closing) = app.presence.arrive(caller, 1, outbox.clone()).unwrap();
+        let (requests, subscriptions) = (Arc::new(Semaphore::new(1)), Mutex::default());
+        let session = Session { app, caller, connection, outbox, requests, subscriptions };
+        let session = Arc::new(session);
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            tokio::time::advance(minutes(40)).await;
+            check_device(Arc::clone(&session)).await;
+            let look = move |metadata: &mut dyn Metadata| Ok(metadata.device(caller.device)?);
+            let device = test.app.writer.write(look).await.unwrap().unwrap();
+            seen.push(device.last_seen / 60);
+        }
+        assert_eq!(seen, [0, 80, 80]);
     }
 }

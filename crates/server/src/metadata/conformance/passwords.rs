@@ -177,6 +177,7 @@ fn shared(database: &Arc<dyn Database>) {
         write(metadata, |metadata| {
             passwords::shared_device(metadata, &random, account, ("WebDAV", 5))
         })
+        .map(|(device, _)| device)
     };
     // What has less rights and the same name is not taken for it.
     let token = add_token(metadata, &random, caller, "WebDAV").unwrap();
