@@ -267,6 +267,8 @@ export const de: Words = {
     precondition_failed:
       'Jemand anderes hat es inzwischen geändert. Nichts wurde geändert; sehen Sie es neu an.',
     conflict: 'Es passt nicht zu dem, was jetzt da ist. Nichts wurde geändert.',
+    version_dropped:
+      'Eine Bereinigung hat den Inhalt dieser Version entfernt. Nichts wurde geändert.',
     taken: 'Etwas dieses Namens gibt es schon. Nichts wurde geändert.',
     too_large: 'Es ist zu groß für den Server.',
     over_quota: 'Der Eigentümer des Arbeitsbereichs hat keinen Platz mehr.',

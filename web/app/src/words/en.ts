@@ -265,6 +265,7 @@ export const en = {
     precondition_failed:
       'Somebody else changed it meanwhile. Nothing was changed; look at it again.',
     conflict: 'It does not fit to what is there now. Nothing was changed.',
+    version_dropped: 'A cleanup has removed what was in this version. Nothing was changed.',
     taken: 'Something of this name is there already. Nothing was changed.',
     too_large: 'It is too large for the server.',
     over_quota: 'The owner of the workspace has no room left.',
