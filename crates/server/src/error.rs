@@ -143,6 +143,14 @@ pub enum ServerError {
         /// Why it does not fit.
         reason: &'static str,
     },
+    /// What was to be brought back is not stored any more; nothing was changed.
+    #[error(
+        "a cleanup has removed what was in this version of '{name}', so it cannot come back; nothing was changed"
+    )]
+    VersionDropped {
+        /// What the file was called.
+        name: String,
+    },
     /// A delta is against another version than the one that is there; nothing was changed.
     #[error("the delta is against another version of '{path}' than the one that is there")]
     WrongBase {
@@ -331,6 +339,7 @@ impl ServerError {
             | Self::WrongContent { .. }
             | Self::PreconditionFailed { .. }
             | Self::Conflict { .. }
+            | Self::VersionDropped { .. }
             | Self::WrongBase { .. }
             | Self::Unverified { .. }
             | Self::SessionGone

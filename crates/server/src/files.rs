@@ -14,6 +14,7 @@ mod history;
 mod opened;
 mod packs;
 mod reading;
+mod restoring;
 mod searching;
 mod spool;
 mod uploads;

@@ -21,7 +21,7 @@ use crate::files::{Applied, Recipient, ViewGuard};
 use crate::limits::{LIST_MAX, SMALL_BODY_LENGTH_MAX};
 use crate::services::files::changes::{self, Destination};
 use crate::services::files::versions::VersionScan;
-use crate::services::files::{Condition, FileNode};
+use crate::services::files::{Condition, FileNode, View};
 
 mod activity;
 pub(crate) mod conditions;
@@ -191,7 +191,7 @@ async fn copy_node(
 ) -> Result<Response> {
     let route = Route::new(&request, &headers)?;
     let workspace = path::workspace_of(&app, caller, &workspace).await?;
-    let plan = |view: &crate::services::files::View| {
+    let plan = |view: &View| {
         route.condition.check(&route.from, view.find(&route.from).as_ref())?;
         changes::copy_node(view, &route.from, &route.to, true, &mut || app.new_node())
     };
@@ -244,7 +244,7 @@ async fn restore(
     // Who may not see the workspace hears nothing of its versions.
     drop(app.view(caller, workspace).await?);
     let applied = match request.version {
-        None => app.apply(caller, workspace, |view| changes::revive(view, node)).await?,
+        None => app.bring_back(caller, workspace, |view| changes::revive(view, node)).await?,
         Some(version) => {
             let old = app.version(caller, workspace, node, version).await?;
             let deleted = "is a deletion; there is nothing to bring back";
@@ -252,7 +252,8 @@ async fn restore(
                 what: format!("version {version} of node {node}"),
                 reason: deleted,
             })?;
-            app.apply(caller, workspace, |view| changes::restore(view, node, &record)).await?
+            let plan = |view: &View| changes::restore(view, node, &record);
+            app.bring_back(caller, workspace, plan).await?
         }
     };
     let view = app.view(caller, workspace).await?;

@@ -73,6 +73,7 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
             (StatusCode::PRECONDITION_FAILED, "precondition_failed")
         }
         ServerError::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
+        ServerError::VersionDropped { .. } => (StatusCode::CONFLICT, "version_dropped"),
         ServerError::WrongBase { .. } => (StatusCode::CONFLICT, "wrong_base"),
         ServerError::Unverified { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "unverified"),
         ServerError::SessionGone => (StatusCode::GONE, "session_gone"),

@@ -72,6 +72,13 @@ pub(super) struct Packs {
     rests_on: Vec<Head>,
 }
 
+impl Packs {
+    /// None, for what rests on those that the log names up to these entries.
+    pub(super) fn resting_on(heads: Vec<Head>) -> Self {
+        Self { rests_on: heads, ..Self::default() }
+    }
+}
+
 /// How an attempt ended.
 pub(super) enum Attempt {
     Done(Applied),
@@ -193,7 +200,7 @@ impl App {
         author: &Author,
         turn: Turn,
         mut packs: Packs,
-        mut plan: impl FnMut(&View) -> Result<Plan>,
+        plan: impl FnOnce(&View) -> Result<Plan>,
     ) -> Result<Attempt> {
         let reading = author.reading;
         if !self.has_entries(reading, std::mem::take(&mut packs.rests_on)).await? {
@@ -226,9 +233,11 @@ impl App {
         // What only deletes is planned again, and goes on from there: unless what was to be deleted has become another one.
         let is_whole = changes.iter().any(|change| matches!(change.action, Action::Put(_)));
         let mut stood = Vec::new();
+        // What it rests on was looked for on what it was planned on: a fence that comes between two of its commits is for all of them.
+        let head = turn.view().await.head();
+        let seen = packs.seen.take().unwrap_or(head);
         for changes in groups(changes) {
             let view = turn.view().await;
-            let head = view.head();
             let at_subject = changes.iter().position(|change| change.node == subject);
             let before = match is_whole || at_subject.is_some() {
                 true => changes::before(&view, &changes),
@@ -242,7 +251,7 @@ impl App {
                 packs: named,
                 inline_packs,
                 has_deltas: has_deltas && has_packs,
-                ..self.commit_of(author, packs.seen.take().unwrap_or(head), changes)
+                ..self.commit_of(author, seen, changes)
             };
             let done = match self.commit(author.reading, turn, commit).await {
                 Ok(done) => done,
@@ -603,7 +612,7 @@ impl Sink {
 }
 
 /// Notes up to where the log is known by a view. What is known to be before that is forgotten.
-fn note(heads: &mut Vec<Head>, view: &View) {
+pub(super) fn note(heads: &mut Vec<Head>, view: &View) {
     match heads.last_mut() {
         Some(last) if view.was_at(*last, 0) => *last = view.head(),
         _ => heads.push(view.head()),

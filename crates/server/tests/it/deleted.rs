@@ -113,3 +113,34 @@ async fn what_was_deleted_is_listed_and_comes_back() {
     let bob = server.device("bob").await;
     assert_eq!(bob.get(&at(&genesis, "deleted")).await.0, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn what_a_cleanup_has_removed_stays_deleted() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    let genesis = device.create_workspace("home").await;
+    make(&device, &genesis, "files/a", b"one").await;
+    make(&device, &genesis, "folders/f", b"").await;
+    make(&device, &genesis, "files/f/gone", b"gone").await;
+    make(&device, &genesis, "files/f/kept", b"kept").await;
+    delete(&device, &genesis, "a").await;
+    delete(&device, &genesis, "f").await;
+    device.clean_up(&genesis, &[1, 3]).await;
+
+    let before = deleted(&device, &genesis).await;
+    let id = |path: &str| {
+        let found = before.iter().find(|node| node["path"] == path);
+        json!({ "node": found.unwrap()["id"] })
+    };
+    for path in ["a", "f/gone"] {
+        let (status, problem) = restore(&device, &genesis, id(path)).await;
+        let wanted = (StatusCode::CONFLICT, &json!("version_dropped"));
+        assert_eq!((status, &problem["code"]), wanted, "{path}: {problem}");
+    }
+    assert_eq!(deleted(&device, &genesis).await, before);
+    // A folder comes back with what is left of it.
+    assert_eq!(restore(&device, &genesis, id("f")).await.0, StatusCode::CREATED);
+    assert_eq!(read(&device, &genesis, "f/kept").await, b"kept");
+    assert_eq!(restore(&device, &genesis, id("f/gone")).await.0, StatusCode::CONFLICT);
+    assert_eq!(paths(&deleted(&device, &genesis).await), ["f/gone", "a"]);
+}

@@ -252,6 +252,46 @@ async fn versions_are_listed_read_and_brought_back() {
 }
 
 #[tokio::test]
+async fn version_that_a_cleanup_has_removed_takes_the_place_of_nothing() {
+    let (server, device, genesis) = place().await;
+    // A file of many chunks has lists of them.
+    let long = noise(24 << 20);
+    for (path, body) in [("a", &b"one"[..]), ("a", b"two"), ("long", &long), ("long", b"short")] {
+        let (status, problem) = put(&device, &genesis, path, body, &[]).await;
+        assert!(status.is_success(), "{problem}");
+    }
+    let id = async |path: &str| device.get(&at(&genesis, &format!("nodes/{path}"))).await.1;
+    let restore = async |path: &str, version: u64| {
+        let node = id(path).await;
+        let wanted = json!({ "node": node["id"], "version": version });
+        post(&device, &genesis, "restore", wanted).await
+    };
+    device.clean_up(&genesis, &[1, 3]).await;
+    for path in ["a", "long"] {
+        let before = id(path).await;
+        let (status, problem) = restore(path, 1).await;
+        assert_eq!(
+            (status, &problem["code"]),
+            (StatusCode::CONFLICT, &json!("version_dropped")),
+            "{path}: {problem}"
+        );
+        assert_eq!(id(path).await, before, "{path}");
+    }
+    assert_eq!(bytes_of(&device, &genesis, "a").await, b"two");
+    assert_eq!(bytes_of(&device, &genesis, "long").await, b"short");
+    // What is still there comes back, also by a server that knows nothing yet of what is in packs.
+    put(&device, &genesis, "a", b"three", &[]).await;
+    put(&device, &genesis, "long", &long, &[]).await;
+    put(&device, &genesis, "long", b"shorter", &[]).await;
+    let _server = server.stop().await.start().await;
+    assert_eq!(restore("a", 2).await.0, StatusCode::OK);
+    assert_eq!(bytes_of(&device, &genesis, "a").await, b"two");
+    assert_eq!(restore("long", 3).await.0, StatusCode::OK);
+    assert!(bytes_of(&device, &genesis, "long").await == long);
+    assert_eq!(restore("a", 1).await.0, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
 async fn foreign_workspaces_tell_nothing() {
     let (server, device, genesis) = place().await;
     put(&device, &genesis, "a", b"secret", &[]).await;

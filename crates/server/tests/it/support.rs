@@ -13,8 +13,8 @@ use commit_log::{CommitLog, CommitLogError, ServedCommitLog};
 use model::codec::encode_message;
 use model::testing::put;
 use model::{
-    Action, Change, Clock, Commit, DeviceId, Genesis, Head, Mode, Mount, Mounts, NodeId, OpId,
-    PackId, Random, Timestamp, WorkspaceId,
+    Action, Change, Clock, Commit, DeviceId, Fence, Genesis, Head, Mode, Mount, Mounts, NodeId,
+    OpId, PackId, Random, Timestamp, WorkspaceId,
 };
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -409,6 +409,25 @@ impl Device {
         let log = self.log(outer).await;
         let seen = log.head().await.unwrap();
         let change = Change { node: NodeId::MOUNTS, base: 0, action: Action::Put(payload) };
+        let commit = Commit { changes: vec![change], ..self.commit(1, seen) };
+        log.commit(&commit).await.unwrap();
+    }
+
+    /// Cleans up as a device does: what came with these entries is gone.
+    pub(crate) async fn clean_up(&self, genesis: &Genesis, seqs: &[u64]) {
+        let log = self.log(genesis).await;
+        let mut condemned = Vec::new();
+        for seq in seqs {
+            let entries = log.entries(seq - 1, 1).await.unwrap();
+            let Commit { packs, inline_packs, .. } = &entries[0].commit;
+            condemned.extend(packs.iter().map(|pack| pack.id));
+            condemned.extend(inline_packs.iter().map(|bytes| pack_id(bytes)));
+        }
+        assert!(condemned.len() >= seqs.len(), "each of them has brought a pack");
+        condemned.sort_unstable();
+        let payload = encode_message(&Fence { condemned, dropped: vec![] });
+        let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
+        let seen = log.head().await.unwrap();
         let commit = Commit { changes: vec![change], ..self.commit(1, seen) };
         log.commit(&commit).await.unwrap();
     }

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use content::conflicts::{Decision, Keep};
-use model::{Change, Clock, ConflictOrigin, Mount, Mounts};
+use model::{Change, Clock, ConflictOrigin, Fence, Mount, Mounts};
 
 use super::*;
 use crate::files::spool::Spool;
@@ -53,6 +53,46 @@ async fn hold_behind(test: &TestApp, theirs: Vec<Change>) -> std::sync::mpsc::Se
     let commit = of_device(test, seen, theirs);
     test.app.committer.commit(commit, drop).await.unwrap();
     writing
+}
+
+/// Lets a device change something before and behind what we ask for, all of which is in the log before we hear of ours. `prepare` comes when
+/// ours waits to be written, `meanwhile` when all is, and before we go on.
+async fn between<T, P>(
+    test: &TestApp,
+    [first, later]: [Vec<Change>; 2],
+    ours: impl Future<Output = T>,
+    prepare: impl AsyncFnOnce() -> P,
+    meanwhile: impl AsyncFnOnce(Head, P),
+) -> T {
+    let seen = test.app.view(test.devices[1], test.home.workspace()).await.unwrap().head();
+    let writing = hold_behind(test, first).await;
+    let go = async {
+        test.until_waiting(2).await;
+        let prepared = prepare().await;
+        test.app.committer.commit(of_device(test, seen, later), drop).await.unwrap();
+        drop(writing);
+        meanwhile(until_written(test, seen.seq + 3).await, prepared).await;
+    };
+    tokio::join!(biased; go, ours).1
+}
+
+/// Waits on this thread, so that nobody goes on meanwhile, until the log has so many entries.
+async fn until_written(test: &TestApp, seq: u64) -> Head {
+    let workspace = test.home.workspace();
+    loop {
+        let (tell, told) = std::sync::mpsc::channel();
+        let look = move |metadata: &mut dyn Metadata| {
+            let found = metadata.workspace(workspace)?;
+            Ok(found.map(|found| found.head))
+        };
+        let finish = move |head| tell.send(head).unwrap();
+        test.app.writer.submit(look, finish).await.unwrap();
+        let head: Result<Option<Head>> = told.recv().unwrap();
+        match head.unwrap() {
+            Some(head) if head.seq >= seq => return head,
+            _ => {}
+        }
+    }
 }
 
 /// Returns a commit of a device.
@@ -441,4 +481,51 @@ async fn what_rests_on_entries_that_the_log_has_lost_is_packed_anew() {
     let mut heads = vec![lost];
     note(&mut heads, &app.view(caller, workspace).await.unwrap());
     assert_eq!((heads.len(), heads[0]), (2, lost));
+}
+
+/// So many that one commit does not change them and what they are in.
+const MANY: usize = 8192;
+
+/// Puts many empty files into the folder `d`.
+async fn fill(test: &TestApp) {
+    let view = test.app.view(test.devices[1], test.home.workspace()).await.unwrap();
+    let put = (0..MANY).flat_map(|number| {
+        let (at, new) = (path(&format!("d/{number}")), test.app.new_node());
+        changes::put_file(&view, &at, &Condition::Any, &empty(0), new).unwrap().changes
+    });
+    let (seen, put) = (view.head(), put.collect());
+    drop(view);
+    commit_of_device(test, seen, put).await;
+}
+
+#[tokio::test]
+async fn what_is_done_by_several_commits_is_planned_anew_where_a_cleanup_comes_between_them() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    made(&test, ["d/", "a"]).await;
+    fill(&test).await;
+    let [(first, _), (mut later, _)] = [putting(&test, "a", 7).await, putting(&test, "a", 9).await];
+    later[0].base += 1;
+    let to = changes::Destination { path: path("e"), overwrite: false };
+    let mut tries = 0;
+    let plan = |view: &View| {
+        tries += 1;
+        let new = &mut || test.app.new_node();
+        let plan = changes::copy_node(view, &path("d"), &to, true, new)?;
+        assert!(groups(plan.changes.clone()).len() > 1, "attempt {tries}");
+        Ok(plan)
+    };
+    let asked = test.app.apply(caller, workspace, plan);
+    let clean_up = async |seen: Head, ()| {
+        let payload = model::codec::encode_message(&Fence::default());
+        let fence = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
+        test.app.committer.commit(of_device(&test, seen, vec![fence]), drop).await.unwrap();
+        until_written(&test, seen.seq + 1).await;
+    };
+    between(&test, [first, later], asked, async || (), clean_up).await.unwrap();
+    assert_eq!(tries, 2);
+    let view = test.app.view(caller, workspace).await.unwrap();
+    assert!(view.fence() > 0);
+    let copy = view.find(&path("e")).unwrap();
+    assert_eq!(view.list(copy.id, None, usize::MAX).len(), MANY);
 }

@@ -173,8 +173,13 @@ impl View {
 
     /// Returns the guard of packs that are written now.
     pub fn pack_guard(&self) -> PackGuard {
+        self.keys.packs().behind(self.fence())
+    }
+
+    /// Returns the number of the last fence, behind which packs are gone; 0 where there is none.
+    pub fn fence(&self) -> u64 {
         let Ok(fence) = self.tree.version(&NodeId::FENCE);
-        self.keys.packs().behind(fence)
+        fence
     }
 
     /// Returns where chunks rest.
