@@ -256,12 +256,9 @@ async fn restore(
             app.bring_back(caller, workspace, plan).await?
         }
     };
-    let view = app.view(caller, workspace).await?;
-    let Ok(Some(path)) = model::tree::path_of(view.tree(), &node) else {
-        return Err(unknown());
-    };
-    let mut response = answer(&applied, &path)?;
-    if let Ok(location) = path::address(workspace, &path).parse() {
+    let path = applied.path.as_ref().ok_or_else(unknown)?;
+    let mut response = answer(&applied, path)?;
+    if let Ok(location) = path::address(workspace, path).parse() {
         response.headers_mut().insert(LOCATION, location);
     }
     Ok(response)

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use model::checkpoint::{Checkpoint, PageWalk, decode_entry};
 use model::fold::Folded;
-use model::{Entry, Genesis, Head, NodeId, TreeNode, WorkspaceId};
+use model::{Entry, Genesis, Head, NodeId, RelativePath, TreeNode, WorkspaceId};
 use parking_lot::Mutex;
 use storage::ContentStore;
 use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock};
@@ -23,7 +23,7 @@ use crate::error::{Result, ServerError};
 use crate::limits::{ENTRIES_LENGTH_MAX, VIEW_WEIGHT_MAX, VIEWS_MAX};
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
-use crate::services::files::View;
+use crate::services::files::{FileNode, View};
 use crate::services::sync_service::length_bound;
 use crate::services::{accounts, sync_service, workspaces};
 
@@ -115,9 +115,19 @@ impl Turn {
     }
 }
 
+/// An entry of which somebody wants to know what it has done, and the node that they ask about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) seq: u64,
+    pub(super) subject: NodeId,
+}
+
 /// What an entry has done.
 pub(super) struct Done {
     pub(super) folded: Folded,
+    /// The node that was asked about, or the one that it has become one with, as this entry has left it, and where; nothing where it is not
+    /// there. The next entries may have changed it, and whoever hears of their version would take it for the own one.
+    pub(super) left: Option<(FileNode, RelativePath)>,
     /// Whether something of it that stands lay in a workspace of its own when it came, where it counts for nothing.
     pub(super) is_elsewhere: bool,
 }
@@ -327,7 +337,7 @@ impl App {
             let begun = self.begin_view(reading.caller, reading.workspace).await?;
             *turn.view.write().await = Some(begun);
         }
-        self.catch_up(reading, turn, 0).await.map(drop)
+        self.catch_up(reading, turn, None).await.map(drop)
     }
 
     /// Folds what is new in the log. Returns what the entry `wanted` has done, if it is among that.
@@ -335,7 +345,7 @@ impl App {
         &self,
         reading: Reading,
         turn: &Turn,
-        wanted: u64,
+        wanted: Option<Wanted>,
     ) -> Result<Option<Done>> {
         let Reading { caller, workspace, .. } = reading;
         let mut found = None;
@@ -366,7 +376,7 @@ impl App {
         workspace: WorkspaceId,
         turn: &Turn,
         entries: Vec<Entry>,
-        wanted: u64,
+        wanted: Option<Wanted>,
     ) -> Result<Option<Done>> {
         let mut guard = Arc::clone(&turn.view).write_owned().await;
         let folds = guard.as_ref().map_or(0, View::folds) + entries.len() as u64;
@@ -378,10 +388,11 @@ impl App {
             let mut found = None;
             for entry in &entries {
                 let folded = view.fold(entry)?;
-                if entry.seq == wanted {
+                if let Some(wanted) = wanted.filter(|wanted| wanted.seq == entry.seq) {
                     // A folder may be shared by one of the next entries, which takes what came before along.
                     let is_elsewhere = view.counts_elsewhere(entry, &folded);
-                    found = Some(Done { folded, is_elsewhere });
+                    let left = view.follow(wanted.subject);
+                    found = Some(Done { folded, left, is_elsewhere });
                 }
             }
             let weight = view.weight();
@@ -410,12 +421,13 @@ impl App {
         workspace: WorkspaceId,
         turn: &Turn,
         entry: Arc<Entry>,
+        wanted: Wanted,
     ) -> Result<Option<Done>> {
         let head = turn.view().await.head();
         match entry.follows(&head) {
             true => {
-                let seq = entry.seq;
-                self.fold_all(workspace, turn, vec![Arc::unwrap_or_clone(entry)], seq).await
+                let entries = vec![Arc::unwrap_or_clone(entry)];
+                self.fold_all(workspace, turn, entries, Some(wanted)).await
             }
             false => Ok(None),
         }

@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 
 use super::content_key;
 use super::spool::{Source, Spooled, SpooledFile};
-use super::views::{Author, Done, Reading, Turn, ViewGuard};
+use super::views::{Author, Done, Reading, Turn, ViewGuard, Wanted};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::blocking;
@@ -53,8 +53,10 @@ pub(super) const TRIES: usize = 5;
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// The node that it was about, unless that is gone now.
+    /// The node that it was about, as this has left it: others may have changed it since. Nothing where it was deleted.
     pub node: Option<FileNode>,
+    /// Where that is then.
+    pub path: Option<RelativePath>,
     /// Whether there was nothing at the path before.
     pub is_new: bool,
 }
@@ -80,6 +82,7 @@ impl Packs {
 }
 
 /// How an attempt ended.
+#[expect(clippy::large_enum_variant, reason = "there is one of each request, and mostly this one")]
 pub(super) enum Attempt {
     Done(Applied),
     /// Somebody else was first.
@@ -234,8 +237,11 @@ impl App {
         let is_whole = changes.iter().any(|change| matches!(change.action, Action::Put(_)));
         let mut stood = Vec::new();
         // What it rests on was looked for on what it was planned on: a fence that comes between two of its commits is for all of them.
-        let head = turn.view().await.head();
-        let seen = packs.seen.take().unwrap_or(head);
+        let view = turn.view().await;
+        let seen = packs.seen.take().unwrap_or(view.head());
+        let mut left = view.follow(subject);
+        drop(view);
+        let mut has_subject = false;
         for changes in groups(changes) {
             let view = turn.view().await;
             let at_subject = changes.iter().position(|change| change.node == subject);
@@ -253,7 +259,7 @@ impl App {
                 has_deltas: has_deltas && has_packs,
                 ..self.commit_of(author, seen, changes)
             };
-            let done = match self.commit(author.reading, turn, commit).await {
+            let done = match self.commit(author.reading, turn, (commit, subject)).await {
                 Ok(done) => done,
                 Err(error) => {
                     self.take_back(author, turn, &stood).await;
@@ -277,14 +283,20 @@ impl App {
                     subject = *holder;
                 }
             }
+            // Behind the commit that changes it, it is others who do.
+            if !has_subject {
+                left = done.left;
+            }
+            has_subject |= at_subject.is_some();
         }
         let learn = |view: &mut View| {
             for (pack, index) in &packs.indexes {
                 view.places_mut().learn(pack, index);
             }
-            view.node(subject)
         };
-        Ok(Attempt::Done(Applied { node: turn.change(learn).await, is_new }))
+        turn.change(learn).await;
+        let (node, path) = left.unzip();
+        Ok(Attempt::Done(Applied { node, path, is_new }))
     }
 
     /// Tells whether the log has all these entries.
@@ -326,7 +338,7 @@ impl App {
             for changes in groups(changes) {
                 let head = turn.view().await.head();
                 let commit = self.commit_of(author, head, changes);
-                self.commit(author.reading, turn, commit).await?;
+                self.commit(author.reading, turn, (commit, NodeId::ROOT)).await?;
             }
         }
         Ok(())
@@ -348,8 +360,13 @@ impl App {
         }
     }
 
-    /// Puts a commit into the log, tells everybody, and folds it.
-    async fn commit(&self, reading: Reading, turn: &Turn, commit: Commit) -> Result<Done> {
+    /// Puts a commit into the log, tells everybody, and folds it. Tells what it has done, and what it has left of the node that it is about.
+    async fn commit(
+        &self,
+        reading: Reading,
+        turn: &Turn,
+        (commit, subject): (Commit, NodeId),
+    ) -> Result<Done> {
         let Reading { caller, workspace, .. } = reading;
         let (answer, answered) = oneshot::channel();
         // Whoever asked may have gone; the entry stands.
@@ -357,13 +374,14 @@ impl App {
         self.committer.commit_entry(CommitRequest { caller, workspace, commit }, finish).await?;
         blocking::only_little_follows();
         let Committed { head, appended } = answered.await.unwrap_or(Err(ServerError::STOPPING))?;
+        let wanted = Wanted { seq: head.seq, subject };
         if let Some(entry) = appended
-            && let Some(done) = self.fold_next(workspace, turn, entry).await?
+            && let Some(done) = self.fold_next(workspace, turn, entry, wanted).await?
         {
             return Ok(done);
         }
         // Somebody else's entries are between the view and this one.
-        self.catch_up(reading, turn, head.seq).await?.ok_or(ServerError::STOPPING)
+        self.catch_up(reading, turn, Some(wanted)).await?.ok_or(ServerError::STOPPING)
     }
 
     /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
@@ -469,7 +487,7 @@ impl App {
 
 /// Tells how an attempt has ended of which something does not stand, or counts for nothing. `comes_back`: the subject may have another name.
 fn loss(done: &Done, (subject, comes_back): (NodeId, bool)) -> Option<Attempt> {
-    let Done { folded, is_elsewhere } = done;
+    let Done { folded, is_elsewhere, .. } = done;
     let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
     let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
     let is_void = |note: &FoldNote| match note {

@@ -7,7 +7,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use content::conflicts::{Decision, Keep};
-use model::tree::path_of;
 use model::{ConflictOrigin, Name, NodeId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
@@ -174,8 +173,6 @@ async fn carry_out(
 ) -> Result<Response> {
     let applied = app.apply(caller, workspace, plan).await?;
     let gone = || ServerError::NotFound { what: "the file any more".to_owned() };
-    let node = applied.node.ok_or_else(gone)?;
-    let view = app.view(caller, workspace).await?;
-    let path = path_of(view.tree(), &node.id).ok().flatten().ok_or_else(gone)?;
+    let (node, path) = applied.node.zip(applied.path).ok_or_else(gone)?;
     Ok(describe(StatusCode::OK, &node, &path))
 }

@@ -182,12 +182,13 @@ async fn what_comes_before_its_folder_is_shared_counts_there_also_where_both_are
     // Whoever shares it has seen the change; nobody here has, before both are there.
     let before = commit_of_device(&test, seen, one).await;
     let shared = commit_of_device(&test, before, vec![share(folder)]).await;
-    let done = app.catch_up(reading, &turn, before.seq).await.unwrap().unwrap();
+    let wanted = |seq| Some(Wanted { seq, subject: inner });
+    let done = app.catch_up(reading, &turn, wanted(before.seq)).await.unwrap().unwrap();
     assert!(turn.view().await.is_frozen(&inner));
     assert!(!done.is_elsewhere, "it is what the other workspace began with");
     let late = other.into_iter().map(|change| Change { base: change.base + 1, ..change });
     let after = commit_of_device(&test, shared, late.collect()).await;
-    let done = app.catch_up(reading, &turn, after.seq).await.unwrap().unwrap();
+    let done = app.catch_up(reading, &turn, wanted(after.seq)).await.unwrap().unwrap();
     assert!(done.is_elsewhere, "it counts for nothing here");
 }
 
@@ -481,6 +482,30 @@ async fn what_rests_on_entries_that_the_log_has_lost_is_packed_anew() {
     let mut heads = vec![lost];
     note(&mut heads, &app.view(caller, workspace).await.unwrap());
     assert_eq!((heads.len(), heads[0]), (2, lost));
+}
+
+#[tokio::test]
+async fn who_has_put_something_hears_of_that_and_not_of_what_came_behind_it() {
+    for is_deletion in [false, true] {
+        let test = TestApp::start();
+        let (caller, workspace) = (test.devices[0], test.home.workspace());
+        let [file, _] = made(&test, ["a", "b"]).await;
+        let (theirs, _) = putting(&test, "b", 7).await;
+        let (mut later, _) = putting(&test, "a", 9).await;
+        later[0].base += 1;
+        if is_deletion {
+            later[0].action = Action::Delete;
+        }
+        let plan = |view: &View| changes::set_modified(view, &path("a"), empty(5).modified);
+        let asked = test.app.apply(caller, workspace, plan);
+        let done =
+            between(&test, [theirs, later], asked, async || (), async |_, ()| ()).await.unwrap();
+        let node = done.node.expect("ours has stood");
+        assert_eq!((node.id, node.version, done.path), (file, 2, Some(path("a"))));
+        assert_eq!(node.record.unwrap().modified.seconds, 5);
+        let view = test.app.view(caller, workspace).await.unwrap();
+        assert_eq!(view.tree().get(&file).unwrap().version, 3, "theirs stands behind ours");
+    }
 }
 
 /// So many that one commit does not change them and what they are in.
