@@ -21,7 +21,7 @@ use crate::auth::{Caller, Token};
 use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::limits::{ENTRIES_LENGTH_MAX, VIEW_WEIGHT_MAX, VIEWS_MAX};
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, WorkspaceRecord};
 use crate::services::authorisation::Right;
 use crate::services::files::{FileNode, View};
 use crate::services::sync_service::length_bound;
@@ -132,6 +132,14 @@ pub(super) struct Done {
     pub(super) is_elsewhere: bool,
 }
 
+/// Says that a workspace does not fit into memory.
+pub(super) fn too_large(weight_max: usize) -> ServerError {
+    ServerError::TooLarge {
+        what: "what the server must keep in memory of the workspace",
+        length_max: weight_max as u64,
+    }
+}
+
 /// What a log has beyond a view.
 struct News {
     head: Head,
@@ -140,9 +148,20 @@ struct News {
     genesis: Option<Genesis>,
 }
 
-/// The views that are kept, those that were used last at the end.
-#[derive(Debug, Default)]
-pub(super) struct Views(Mutex<Vec<Kept>>);
+/// The views that are kept.
+#[derive(Debug)]
+pub(super) struct Views {
+    /// Those that were used last at the end.
+    kept: Mutex<Vec<Kept>>,
+    /// How much memory they may take together, and each of them.
+    pub(super) weight_max: usize,
+}
+
+impl Default for Views {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), weight_max: VIEW_WEIGHT_MAX }
+    }
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -153,7 +172,7 @@ struct Kept {
 
 impl Views {
     fn slot(&self, workspace: WorkspaceId) -> Slot {
-        let mut kept = self.0.lock();
+        let mut kept = self.kept.lock();
         let found = kept.iter().position(|kept| kept.workspace == workspace);
         let used = match found {
             Some(position) => kept.remove(position),
@@ -180,19 +199,19 @@ impl Views {
 
     /// Returns how many entries a view has folded, those among them that are being folded.
     fn folds(&self, workspace: WorkspaceId) -> u64 {
-        let kept = self.0.lock();
+        let kept = self.kept.lock();
         let kept = kept.iter().rfind(|kept| kept.workspace == workspace);
         kept.map_or(0, |kept| kept.slot.folds.load(Ordering::SeqCst))
     }
 
     /// Notes how much memory a view takes, and drops others that were not used for long where it is too much.
     fn weigh(&self, workspace: WorkspaceId, weight: usize) {
-        let mut kept = self.0.lock();
+        let mut kept = self.kept.lock();
         for kept in kept.iter_mut().filter(|kept| kept.workspace == workspace) {
             kept.weight = weight;
         }
         let mut total: usize = kept.iter().map(|kept| kept.weight).sum();
-        while total > VIEW_WEIGHT_MAX && kept.len() > 1 {
+        while total > self.weight_max && kept.len() > 1 {
             total -= kept.remove(0).weight;
         }
     }
@@ -340,18 +359,25 @@ impl App {
         self.catch_up(reading, turn, None).await.map(drop)
     }
 
-    /// Folds what is new in the log. Returns what the entry `wanted` has done, if it is among that.
+    /// Folds what is new in the log, or up to an entry that is wanted. Returns what that has done, if it is among what is new.
+    ///
+    /// An entry is wanted by who has brought it: what it has done must be found out also where they may read nothing any more.
     pub(super) async fn catch_up(
         &self,
-        reading: Reading,
+        Reading { caller, workspace, .. }: Reading,
         turn: &Turn,
         wanted: Option<Wanted>,
     ) -> Result<Option<Done>> {
-        let Reading { caller, workspace, .. } = reading;
-        let mut found = None;
+        let whose = wanted.is_none().then_some(caller);
         loop {
             let seen = turn.view().await.head();
-            let read = move |metadata: &dyn Metadata| news(metadata, &caller, workspace, seen);
+            let read = move |metadata: &dyn Metadata| {
+                let found = match whose {
+                    Some(caller) => workspaces::open(metadata, &caller, workspace, Right::Read)?,
+                    None => workspaces::of_server(metadata, workspace)?,
+                };
+                news(metadata, &found, seen)
+            };
             let News { head, entries, genesis } = self.readers.read(read).await?;
             if let Some(genesis) = genesis {
                 // The server was restored from an older copy.
@@ -360,11 +386,11 @@ impl App {
                 continue;
             }
             let is_end = entries.last().is_none_or(|last| last.seq >= head.seq);
+            let mut found = None;
             if !entries.is_empty() {
-                let done = self.fold_all(workspace, turn, entries, wanted).await?;
-                found = done.or(found);
+                found = self.fold_all(workspace, turn, entries, wanted).await?;
             }
-            if is_end {
+            if is_end || found.is_some() {
                 return Ok(found);
             }
         }
@@ -383,6 +409,7 @@ impl App {
         turn.folds.store(folds, Ordering::SeqCst);
         let lengths = entries.iter().map(|entry| length_bound(&entry.commit));
         let is_little = lengths.sum::<usize>() <= FOLDED_AT_ONCE;
+        let weight_max = self.files.views.weight_max;
         let mut fold = move || {
             let view = guard.as_mut().expect("it was filled");
             let mut found = None;
@@ -396,23 +423,19 @@ impl App {
                 }
             }
             let weight = view.weight();
-            if weight > VIEW_WEIGHT_MAX {
+            // What an entry that stands has done is told, and perhaps taken back, by this view; whoever folds the next one gives it up.
+            let is_too_large = weight > weight_max && wanted.is_none();
+            if is_too_large {
                 *guard = None;
             }
-            Ok::<_, ServerError>((found, weight))
+            Ok::<_, ServerError>((found, weight, is_too_large))
         };
-        let (found, weight) = match is_little {
+        let (found, weight, is_too_large) = match is_little {
             true => fold()?,
             false => blocking::piece(fold).await??,
         };
         self.files.views.weigh(workspace, weight);
-        match weight > VIEW_WEIGHT_MAX {
-            false => Ok(found),
-            true => Err(ServerError::TooLarge {
-                what: "what the server must keep in memory of the workspace",
-                length_max: VIEW_WEIGHT_MAX as u64,
-            }),
-        }
+        if is_too_large { Err(too_large(weight_max)) } else { Ok(found) }
     }
 
     /// Folds one entry, if it is the next one. Returns what it has done.
@@ -487,22 +510,16 @@ impl App {
 }
 
 /// Reads what a log has beyond what was seen of it, or as much of that as one reads at once.
-fn news(
-    metadata: &dyn Metadata,
-    caller: &Caller,
-    workspace: WorkspaceId,
-    seen: Head,
-) -> Result<News> {
-    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
+fn news(metadata: &dyn Metadata, found: &WorkspaceRecord, seen: Head) -> Result<News> {
     let is_known = seen == found.head
         || seen.seq == 0
         || metadata.entry_hash(found.number, seen.seq)? == Some(seen.hash);
     let genesis = match is_known {
         true => None,
-        false => Some(workspaces::genesis(metadata, &found)?),
+        false => Some(workspaces::genesis(metadata, found)?),
     };
     let entries = match is_known && seen.seq < found.head.seq {
-        true => sync_service::entries_of(metadata, &found, seen.seq, ENTRIES_LENGTH_MAX)?,
+        true => sync_service::entries_of(metadata, found, seen.seq, ENTRIES_LENGTH_MAX)?,
         false => Vec::new(),
     };
     Ok(News { head: found.head, entries, genesis })

@@ -7,7 +7,9 @@
 
 use std::collections::HashSet;
 use std::iter::zip;
+use std::mem::take;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use content::changing::groups;
 use content::pack::{Ancestry, PACK_STORED_TARGET};
@@ -19,7 +21,7 @@ use model::commit::INLINE_PACKS_LENGTH_MAX;
 use model::environment::random_bytes;
 use model::fold::FoldNote;
 use model::{
-    Action, Change, ChunkId, ChunkRef, Commit, Content, Head, NodeId, OpId, Outcome, PackId,
+    Action, Change, ChunkId, ChunkRef, Commit, Content, Entry, Head, NodeId, OpId, Outcome, PackId,
     PackRef, RelativePath, Timestamp, WorkspaceId,
 };
 use parking_lot::Mutex;
@@ -30,7 +32,7 @@ use tokio::task::JoinSet;
 
 use super::content_key;
 use super::spool::{Source, Spooled, SpooledFile};
-use super::views::{Author, Done, Reading, Turn, ViewGuard, Wanted};
+use super::views::{Author, Done, Reading, Turn, ViewGuard, Wanted, too_large};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::blocking;
@@ -61,6 +63,35 @@ pub struct Applied {
     pub is_new: bool,
 }
 
+/// How often it is tried to read what a commit has done, which waits for a connection for ten seconds each time.
+const READ_TRIES: usize = 3;
+
+/// How long it is waited before that is tried again.
+const READ_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why nothing is known of what a commit has done.
+struct Failure {
+    error: ServerError,
+    /// The entry that it is, where it stands all the same.
+    standing: Option<Wanted>,
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        Self { error, standing: None }
+    }
+}
+
+/// What has stood of a plan.
+#[derive(Default)]
+struct Part {
+    stood: Vec<Stood>,
+    /// An entry that stands, of which nobody knows yet what it has done, and what its nodes were before it.
+    unknown: Option<(Wanted, Vec<Stood>)>,
+    /// Whether it is to be taken back, because the rest does not stand.
+    goes_back: bool,
+}
+
 /// Packs that a commit is to name, and what they rest on.
 #[derive(Debug, Default)]
 pub(super) struct Packs {
@@ -78,6 +109,14 @@ impl Packs {
     /// None, for what rests on those that the log names up to these entries.
     pub(super) fn resting_on(heads: Vec<Head>) -> Self {
         Self { rests_on: heads, ..Self::default() }
+    }
+
+    /// Names them in a commit, the first of those that rest on them.
+    fn go_with(&mut self, commit: Commit) -> Commit {
+        let (packs, inline_packs) = (take(&mut self.named), take(&mut self.inline));
+        let has_packs = !packs.is_empty() || !inline_packs.is_empty();
+        let has_deltas = has_packs && self.indexes.iter().any(|(_, index)| index.has_deltas());
+        Commit { packs, inline_packs, has_deltas, ..commit }
     }
 }
 
@@ -206,7 +245,7 @@ impl App {
         plan: impl FnOnce(&View) -> Result<Plan>,
     ) -> Result<Attempt> {
         let reading = author.reading;
-        if !self.has_entries(reading, std::mem::take(&mut packs.rests_on)).await? {
+        if !self.has_entries(reading, take(&mut packs.rests_on)).await? {
             // The log went back to an older state, and packs that it named are nobody's.
             return Ok(Attempt::Lost);
         }
@@ -228,60 +267,70 @@ impl App {
         mut packs: Packs,
         plan: Plan,
     ) -> Result<Attempt> {
+        let mut part = Part::default();
+        let attempt = self.commit_groups((author, turn), &mut packs, plan, &mut part).await;
+        if part.goes_back {
+            self.take_back(author, turn, part).await;
+        } else if let Ok(Attempt::Done(_)) = attempt {
+            let learn = |view: &mut View| {
+                for (pack, index) in &packs.indexes {
+                    view.places_mut().learn(pack, index);
+                }
+            };
+            turn.change(learn).await;
+        }
+        attempt
+    }
+
+    /// Commits the changes of a plan as far as they stand, and tells of those.
+    async fn commit_groups(
+        &self,
+        (author, turn): (&Author, &Turn),
+        packs: &mut Packs,
+        plan: Plan,
+        part: &mut Part,
+    ) -> Result<Attempt> {
         let Plan { changes, mut subject, is_new } = plan;
-        let has_deltas = packs.indexes.iter().any(|(_, index)| index.has_deltas());
+        let view = turn.view().await;
         // Where its name is taken, what comes back comes beside what has it.
-        let comes_back =
-            turn.view().await.tree().get(&subject).is_some_and(|node| !node.is_alive());
+        let comes_back = view.tree().get(&subject).is_some_and(|node| !node.is_alive());
+        // What it rests on was looked for on what it was planned on: a fence that comes between two of its commits is for all of them.
+        let seen = packs.seen.take().unwrap_or(view.head());
+        let (mut left, mut has_subject) = (view.follow(subject), false);
+        drop(view);
         // What only deletes is planned again, and goes on from there: unless what was to be deleted has become another one.
         let is_whole = changes.iter().any(|change| matches!(change.action, Action::Put(_)));
-        let mut stood = Vec::new();
-        // What it rests on was looked for on what it was planned on: a fence that comes between two of its commits is for all of them.
-        let view = turn.view().await;
-        let seen = packs.seen.take().unwrap_or(view.head());
-        let mut left = view.follow(subject);
-        drop(view);
-        let mut has_subject = false;
+        let weight_max = self.files.views.weight_max;
         for changes in groups(changes) {
             let view = turn.view().await;
+            if view.weight() > weight_max {
+                part.goes_back = is_whole;
+                return Err(too_large(weight_max));
+            }
             let at_subject = changes.iter().position(|change| change.node == subject);
             let before = match is_whole || at_subject.is_some() {
                 true => changes::before(&view, &changes),
                 false => Vec::new(),
             };
             drop(view);
-            let named = std::mem::take(&mut packs.named);
-            let inline_packs = std::mem::take(&mut packs.inline);
-            let has_packs = !named.is_empty() || !inline_packs.is_empty();
-            let commit = Commit {
-                packs: named,
-                inline_packs,
-                has_deltas: has_deltas && has_packs,
-                ..self.commit_of(author, seen, changes)
-            };
+            let commit = packs.go_with(self.commit_of(author, seen, changes));
             let done = match self.commit(author.reading, turn, (commit, subject)).await {
                 Ok(done) => done,
-                Err(error) => {
-                    self.take_back(author, turn, &stood).await;
+                Err(Failure { error, standing }) => {
+                    part.unknown = standing.map(|wanted| (wanted, before));
+                    part.goes_back = true;
                     return Err(error);
                 }
             };
-            let outcomes = &done.folded.outcomes;
-            let has_stood = zip(before, outcomes).filter(|(_, outcome)| outcome.is_accepted());
-            stood.extend(has_stood.map(|(before, _)| before));
+            part.stood.extend(accepted(before, &done));
             if let Some(lost) = loss(&done, (subject, comes_back)) {
-                let of_subject = at_subject.and_then(|at| outcomes.get(at));
-                if is_whole || of_subject.is_some_and(|outcome| !outcome.is_accepted()) {
-                    self.take_back(author, turn, &stood).await;
-                }
+                let of_subject = at_subject.and_then(|at| done.folded.outcomes.get(at));
+                let is_refused = of_subject.is_some_and(|outcome| !outcome.is_accepted());
+                part.goes_back = is_whole || is_refused;
                 return Ok(lost);
             }
-            for note in &done.folded.notes {
-                if let FoldNote::Merged { node, holder } = note
-                    && *node == subject
-                {
-                    subject = *holder;
-                }
+            if let Some((node, _)) = &done.left {
+                subject = node.id;
             }
             // Behind the commit that changes it, it is others who do.
             if !has_subject {
@@ -289,12 +338,6 @@ impl App {
             }
             has_subject |= at_subject.is_some();
         }
-        let learn = |view: &mut View| {
-            for (pack, index) in &packs.indexes {
-                view.places_mut().learn(pack, index);
-            }
-        };
-        turn.change(learn).await;
         let (node, path) = left.unzip();
         Ok(Attempt::Done(Applied { node, path, is_new }))
     }
@@ -318,19 +361,29 @@ impl App {
     }
 
     /// Takes back what has stood of a plan, since the rest of it does not stand: somebody else was first, has taken the name, or has made
-    /// the folder a workspace of its own. What others have changed meanwhile is as they want it.
-    async fn take_back(&self, author: &Author, turn: &Turn, stood: &[Stood]) {
-        if let Err(error) = self.try_take_back(author, turn, stood).await {
+    /// the folder a workspace of its own. What others have changed meanwhile is as they want it. Of a commit that stands, and of which could
+    /// not be read what it has done, that is read now: who has asked hears that nothing was done.
+    async fn take_back(&self, author: &Author, turn: &Turn, part: Part) {
+        if let Err(error) = self.try_take_back(author, turn, part).await {
             let workspace = author.reading.workspace;
             tracing::warn!(%workspace, %error, "a part of a request stands alone");
         }
     }
 
-    async fn try_take_back(&self, author: &Author, turn: &Turn, stood: &[Stood]) -> Result<()> {
+    async fn try_take_back(
+        &self,
+        author: &Author,
+        turn: &Turn,
+        Part { mut stood, unknown, .. }: Part,
+    ) -> Result<()> {
+        if let Some((wanted, before)) = unknown {
+            let done = self.find_out(author.reading, turn, (wanted, None)).await?;
+            stood.extend(accepted(before, &done));
+        }
         // Behind a fence it is said again.
         for _ in 0..TRIES {
             let Some(view) = turn.view_left().await else { break };
-            let changes = changes::take_back(&view, stood);
+            let changes = changes::take_back(&view, &stood);
             drop(view);
             if changes.is_empty() {
                 break;
@@ -338,7 +391,8 @@ impl App {
             for changes in groups(changes) {
                 let head = turn.view().await.head();
                 let commit = self.commit_of(author, head, changes);
-                self.commit(author.reading, turn, (commit, NodeId::ROOT)).await?;
+                let done = self.commit(author.reading, turn, (commit, NodeId::ROOT)).await;
+                done.map_err(|failure| failure.error)?;
             }
         }
         Ok(())
@@ -366,7 +420,7 @@ impl App {
         reading: Reading,
         turn: &Turn,
         (commit, subject): (Commit, NodeId),
-    ) -> Result<Done> {
+    ) -> Result<Done, Failure> {
         let Reading { caller, workspace, .. } = reading;
         let (answer, answered) = oneshot::channel();
         // Whoever asked may have gone; the entry stands.
@@ -375,13 +429,49 @@ impl App {
         blocking::only_little_follows();
         let Committed { head, appended } = answered.await.unwrap_or(Err(ServerError::STOPPING))?;
         let wanted = Wanted { seq: head.seq, subject };
+        let done = self.find_out(reading, turn, (wanted, appended)).await;
+        done.map_err(|error| Failure { error, standing: Some(wanted) })
+    }
+
+    /// Finds out what an entry has done that stands. Where nothing can be read it tries again: whoever is told that nothing was done does
+    /// it once more, or believes that what was there is still there.
+    async fn find_out(
+        &self,
+        reading: Reading,
+        turn: &Turn,
+        (wanted, mut appended): (Wanted, Option<Arc<Entry>>),
+    ) -> Result<Done> {
+        let mut tries = 1;
+        loop {
+            let error = match self.fold_up_to(reading, turn, (wanted, appended.take())).await {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) => ServerError::Unavailable { reason: "has lost what was just written" },
+                Err(error) => error,
+            };
+            if tries == READ_TRIES || !error.is_retryable() {
+                return Err(error);
+            }
+            tries += 1;
+            self.clock.sleep(READ_PAUSE).await;
+        }
+    }
+
+    async fn fold_up_to(
+        &self,
+        reading: Reading,
+        turn: &Turn,
+        (wanted, appended): (Wanted, Option<Arc<Entry>>),
+    ) -> Result<Option<Done>> {
+        if turn.view_left().await.is_none() {
+            return Err(too_large(self.files.views.weight_max));
+        }
         if let Some(entry) = appended
-            && let Some(done) = self.fold_next(workspace, turn, entry, wanted).await?
+            && let Some(done) = self.fold_next(reading.workspace, turn, entry, wanted).await?
         {
-            return Ok(done);
+            return Ok(Some(done));
         }
         // Somebody else's entries are between the view and this one.
-        self.catch_up(reading, turn, Some(wanted)).await?.ok_or(ServerError::STOPPING)
+        self.catch_up(reading, turn, Some(wanted)).await
     }
 
     /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
@@ -450,7 +540,7 @@ impl App {
         let filled = Arc::into_inner(filled).expect("the job is done").into_inner();
         let mut packs = filled.into_packs().await?;
         packs.seen = Some(seen);
-        packs.rests_on = std::mem::take(&mut *rests_on.lock());
+        packs.rests_on = take(&mut *rests_on.lock());
         // Whether the log has that one is looked at with the commit.
         packs.rests_on.retain(|head| Some(*head) != packs.seen);
         Ok((done, packs))
@@ -483,6 +573,12 @@ impl App {
         packs.indexes.push((pack.id, pack.index));
         Ok(())
     }
+}
+
+/// Returns what the nodes that a commit has changed were before.
+fn accepted(before: Vec<Stood>, done: &Done) -> impl Iterator<Item = Stood> {
+    let accepted = zip(before, &done.folded.outcomes).filter(|(_, outcome)| outcome.is_accepted());
+    accepted.map(|(before, _)| before)
 }
 
 /// Tells how an attempt has ended of which something does not stand, or counts for nothing. `comes_back`: the subject may have another name.
@@ -595,7 +691,7 @@ impl Keeping {
                     if length <= INLINE_PACKS_LENGTH_MAX {
                         return Some(());
                     }
-                    std::mem::take(held)
+                    take(held)
                 }
                 Filled::Stored { .. } => vec![pack],
             };

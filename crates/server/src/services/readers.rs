@@ -11,10 +11,10 @@ use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 
 /// How many connections there are.
-const READERS: usize = 4;
+pub(crate) const READERS: usize = 4;
 
 /// How long a question waits for a connection. Those before it wait for a database that stands still, and it would not fare better.
-const WAIT_MAX: Duration = Duration::from_secs(10);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// A pool of reading connections; cheap to clone.
 #[derive(Debug, Clone)]

@@ -82,6 +82,17 @@ pub fn open_as(
     admitted(metadata, device, found, right, &workspace.to_string()).map(|(found, _)| found)
 }
 
+/// Returns a workspace for what the server has to find out by itself, whoever may see it.
+///
+/// # Errors
+/// [`ServerError::NotFound`]; those of the database.
+pub(crate) fn of_server(
+    metadata: &dyn Metadata,
+    workspace: WorkspaceId,
+) -> Result<WorkspaceRecord> {
+    metadata.workspace(workspace)?.ok_or_else(|| not_found(&workspace.to_string()))
+}
+
 /// Returns the workspace of that id, name or `owner/name`, as the caller sees it.
 ///
 /// # Errors

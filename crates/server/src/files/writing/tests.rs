@@ -8,7 +8,9 @@ use model::{Change, Clock, ConflictOrigin, Fence, Mount, Mounts};
 use super::*;
 use crate::files::spool::Spool;
 use crate::files::views::LET_IN_HOLDS;
+use crate::services::accounts;
 use crate::services::files::conflicts;
+use crate::services::readers::{READERS, WAIT_MAX as READING_WAIT_MAX};
 use crate::testing::TestApp;
 
 fn path(text: &str) -> RelativePath {
@@ -508,6 +510,30 @@ async fn who_has_put_something_hears_of_that_and_not_of_what_came_behind_it() {
     }
 }
 
+#[tokio::test]
+async fn what_was_done_is_said_to_be_done_where_who_asked_was_sent_away_since() {
+    let test = TestApp::start();
+    let ([caller, other], workspace) = (test.devices, test.home.workspace());
+    made(&test, ["a", "b"]).await;
+    let [(first, _), (mut later, _)] = [putting(&test, "b", 7).await, putting(&test, "b", 9).await];
+    later[0].base += 1;
+    let plan = |view: &View| changes::set_modified(view, &path("a"), empty(5).modified);
+    let asked = test.app.apply(caller, workspace, plan);
+    let send_away = async |_, ()| {
+        let (revoked, is_revoked) = std::sync::mpsc::channel();
+        let revoke = move |metadata: &mut dyn Metadata| {
+            accounts::revoke_device(metadata, &other, caller.device)
+        };
+        let finish = move |outcome| revoked.send(outcome).unwrap();
+        test.app.writer.submit(revoke, finish).await.unwrap();
+        let revoked: Result<()> = is_revoked.recv().unwrap();
+        revoked.unwrap();
+    };
+    let done = between(&test, [first, later], asked, async || (), send_away).await.unwrap();
+    assert_eq!(done.node.unwrap().version, 2);
+    assert!(matches!(test.app.view(caller, workspace).await, Err(ServerError::NotSignedIn)));
+}
+
 /// So many that one commit does not change them and what they are in.
 const MANY: usize = 8192;
 
@@ -553,4 +579,109 @@ async fn what_is_done_by_several_commits_is_planned_anew_where_a_cleanup_comes_b
     assert!(view.fence() > 0);
     let copy = view.find(&path("e")).unwrap();
     assert_eq!(view.list(copy.id, None, usize::MAX).len(), MANY);
+}
+
+/// Keeps all connections that read for itself until what this returns is dropped.
+async fn hold_readers(test: &TestApp) -> Vec<std::sync::mpsc::Sender<()>> {
+    let mut held = Vec::new();
+    for _ in 0..READERS {
+        let (hold, dropped) = std::sync::mpsc::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        let app = Arc::clone(&test.app);
+        tokio::spawn(async move {
+            let wait = move |_: &dyn Metadata| {
+                let _ = begun.send(());
+                let _ = dropped.recv();
+                Ok(())
+            };
+            app.readers.read(wait).await.unwrap();
+        });
+        has_begun.await.unwrap();
+        held.push(hold);
+    }
+    held
+}
+
+/// Lets so many waits for a connection that reads end.
+async fn let_waits_end(count: usize) {
+    for _ in 0..count {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::advance(READING_WAIT_MAX + READ_PAUSE).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_done_is_said_to_be_done_where_nothing_could_be_read_for_a_while() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    made(&test, ["a", "b"]).await;
+    let [(first, _), (mut later, _)] = [putting(&test, "b", 7).await, putting(&test, "b", 9).await];
+    later[0].base += 1;
+    tokio::time::pause();
+    let plan = |view: &View| changes::set_modified(view, &path("a"), empty(5).modified);
+    let asked = test.app.apply(caller, workspace, plan);
+    let hold = async || hold_readers(&test).await;
+    let stand_still = async |_, held| {
+        let_waits_end(READ_TRIES).await;
+        drop(held);
+    };
+    let done = between(&test, [first, later], asked, hold, stand_still).await.unwrap();
+    assert_eq!(done.node.unwrap().version, 2);
+}
+
+#[tokio::test]
+async fn part_that_stands_goes_back_where_it_could_not_be_read_what_it_has_done() {
+    let test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    let [one, folder] = made(&test, ["a", "d/"]).await;
+    fill(&test).await;
+    let [(first, _), (mut later, _)] = [putting(&test, "a", 7).await, putting(&test, "a", 9).await];
+    later[0].base += 1;
+    tokio::time::pause();
+    let to = changes::Destination { path: path("d"), overwrite: true };
+    let plan = |view: &View| {
+        let plan = changes::move_node(view, &path("a"), &to, &Condition::Any)?;
+        assert!(groups(plan.changes.clone()).len() > 1);
+        Ok(plan)
+    };
+    let asked = test.app.apply(caller, workspace, plan);
+    let hold = async || hold_readers(&test).await;
+    let stand_still = async |_, held| {
+        // Each of them is followed by a pause.
+        let_waits_end(2 * READ_TRIES).await;
+        drop(held);
+    };
+    let refused = between(&test, [first, later], asked, hold, stand_still).await;
+    assert!(matches!(refused, Err(ServerError::Unavailable { .. })), "{refused:?}");
+    let view = test.app.view(caller, workspace).await.unwrap();
+    for (name, node) in [("a", one), ("d", folder)] {
+        assert_eq!(view.find(&path(name)).map(|it| it.id), Some(node), "{name}");
+    }
+    assert_eq!(view.list(folder, None, usize::MAX).len(), MANY);
+}
+
+#[tokio::test]
+async fn what_was_done_is_said_to_be_done_where_the_workspace_has_become_too_large_by_it() {
+    let mut test = TestApp::start();
+    let (caller, workspace) = (test.devices[0], test.home.workspace());
+    made(&test, ["a"]).await;
+    let weight = test.app.view(caller, workspace).await.unwrap().weight();
+    Arc::get_mut(&mut test.app).unwrap().files.views.weight_max = weight;
+    let app = &test.app;
+    let [b, c] = ["b", "c"].map(|name| (path(name), app.new_node()));
+    let make = |view: &View| changes::make_folder(view, &b.0, b.1);
+    let done = app.apply(caller, workspace, make).await.unwrap();
+    assert_eq!(done.node.map(|node| node.id), Some(b.1));
+    let more = |view: &View| changes::make_folder(view, &c.0, c.1);
+    let refused = app.apply(caller, workspace, more).await;
+    assert!(matches!(refused, Err(ServerError::TooLarge { .. })), "{refused:?}");
+    let view = app.view(caller, workspace).await.unwrap();
+    assert!(view.find(&b.0).is_some() && view.find(&c.0).is_none());
+    let (seen, plan) = (view.head(), more(&view).unwrap());
+    drop(view);
+    commit_of_device(&test, seen, plan.changes).await;
+    let refused = app.view(caller, workspace).await.map(drop);
+    assert!(matches!(refused, Err(ServerError::TooLarge { .. })), "{refused:?}");
 }
