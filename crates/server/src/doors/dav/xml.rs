@@ -128,9 +128,12 @@ fn name_of(found: ResolveResult<'_>) -> Result<Option<String>> {
 
 fn begin(namespace: Option<String>, tag: &BytesStart<'_>) -> Result<Element> {
     let namespace = namespace.ok_or_else(|| invalid("it has a prefix without a namespace"))?;
+    let name = tag.name();
+    check_name(name.as_ref())?;
     for attribute in tag.attributes() {
         let attribute = attribute.map_err(invalid)?;
         let key: &str = attribute.key.as_ref();
+        check_name(key)?;
         // XML Names, section 2.3: a prefix cannot be bound to nothing.
         if key.starts_with("xmlns:") && attribute.value.is_empty() {
             return Err(invalid("it binds a prefix to no namespace"));
@@ -138,6 +141,50 @@ fn begin(namespace: Option<String>, tag: &BytesStart<'_>) -> Result<Element> {
     }
     let local: &str = tag.local_name().into_inner();
     Ok(Element { name: (namespace, local.to_owned()), ..Element::default() })
+}
+
+/// Refuses what is no name of an element or attribute (XML Names, section 4), which is read all the same. Written as it is into an
+/// answer, it would make that ill-formed, for everybody who asks about what somebody has locked with it.
+fn check_name(name: &str) -> Result<()> {
+    let (prefix, local) = name.split_once(':').unwrap_or(("x", name));
+    match is_plain_name(prefix) && is_plain_name(local) {
+        true => Ok(()),
+        false => Err(invalid("it has a name with characters that none has")),
+    }
+}
+
+/// Tells whether this is a name without a colon (XML, production 5; XML Names, production 4).
+fn is_plain_name(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(may_begin_name) && characters.all(|one| {
+        may_begin_name(one)
+            || matches!(
+                one,
+                '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}'
+            )
+    })
+}
+
+/// Tells whether a name may begin with a character (XML, production 4), a colon aside.
+fn may_begin_name(character: char) -> bool {
+    matches!(
+        character,
+        'A'..='Z'
+            | '_'
+            | 'a'..='z'
+            | '\u{c0}'..='\u{d6}'
+            | '\u{d8}'..='\u{f6}'
+            | '\u{f8}'..='\u{2ff}'
+            | '\u{370}'..='\u{37d}'
+            | '\u{37f}'..='\u{1fff}'
+            | '\u{200c}'..='\u{200d}'
+            | '\u{2070}'..='\u{218f}'
+            | '\u{2c00}'..='\u{2fef}'
+            | '\u{3001}'..='\u{d7ff}'
+            | '\u{f900}'..='\u{fdcf}'
+            | '\u{fdf0}'..='\u{fffd}'
+            | '\u{10000}'..='\u{effff}'
+    )
 }
 
 fn close(element: Element, open: &mut [Element], root: &mut Option<Element>) -> Result<()> {
@@ -190,6 +237,9 @@ mod tests {
         assert_eq!(prop.children[1].name, ("urn:o".to_owned(), "x".to_owned()));
         assert_eq!(prop.children[1].text, "a&bA");
         assert_eq!(parse(b" \n").unwrap(), None);
+        let body = "<\u{e9}t\u{e9}-1.0_a xmlns:n-1.\u{b7}='urn:n'><n-1.\u{b7}:\u{4e2d}\u{6587}/></\u{e9}t\u{e9}-1.0_a>";
+        let root = parse(body.as_bytes()).unwrap().unwrap();
+        assert_eq!(root.children[0].name, ("urn:n".to_owned(), "\u{4e2d}\u{6587}".to_owned()));
     }
 
     #[test]
@@ -202,6 +252,16 @@ mod tests {
             "<a/><b/>",
             "<p:a/>",
             "<a xmlns:b=\"\"/>",
+            "<a&b/>",
+            "<a<b/>",
+            "<a\">\"/>",
+            "<a><1/></a>",
+            "<:a/>",
+            "<a:/>",
+            "<a:b:c xmlns:a=\"urn:a\"/>",
+            "<a b&c=\"\"/>",
+            "<a b:c:d=\"\"/>",
+            "<a \u{37e}=\"\"/>",
             "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
             "<a>&unknown;</a>",
             &deep,
