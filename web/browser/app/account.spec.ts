@@ -110,6 +110,36 @@ test('a second factor is turned on by a code, and off by a recovery code', async
   await expect(factor).toContainText('Signing in takes your password alone.');
 });
 
+test('a second click turns on nothing twice, and leaves the recovery codes where they are', async ({
+  page,
+}) => {
+  server.addUser('gus');
+  await openAccount(page, 'gus');
+  const factor = page.getByRole('region', { name: 'Second factor' });
+  await factor.getByRole('button', { name: 'Turn on' }).click();
+  await factor.getByLabel('Your password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  const secret = await factor.getByLabel('Secret').inputValue();
+  await factor.getByLabel('Code').fill(codeOf(secret));
+  const statuses: number[] = [];
+  let asked = 0;
+  let go = () => {};
+  const areBoth = new Promise<void>((done) => (go = done));
+  await page.route('**/totp/confirm', async (route) => {
+    if (++asked === 2) go();
+    await areBoth;
+    const answer = await route.fetch();
+    statuses.push(answer.status());
+    await route.fulfill({ response: answer });
+  });
+  await factor.getByRole('button', { name: 'Turn on' }).dblclick();
+  await expect(factor.getByLabel('Recovery codes')).toBeVisible();
+  await expect.poll(() => statuses.length).toBe(2);
+  await page.waitForTimeout(300);
+  await expect(factor.getByLabel('Recovery codes')).toBeVisible();
+  expect(statuses.toSorted()).toEqual([200, 409]);
+});
+
 test('a second factor whose answer was lost is said to be on, and that its codes are lost', async ({
   page,
 }) => {
