@@ -140,7 +140,7 @@ async function sendAgainst(
     ...{ genesis, base, old, isKept, session: bytesOfHex(session) },
     ...{ signal, onProgress: hooks.onProgress },
   });
-  let keeping = Promise.resolve();
+  let keeping: Promise<unknown> = Promise.resolve();
   try {
     let sent = 0;
     const put = { condition, modifiedMs, signal };
@@ -167,24 +167,27 @@ async function sendAgainst(
     }
     if ('message' in answer) return null;
     hooks.onDelta?.(sent);
-    keeping = keep(delta, job, { genesis, since }, answer.node);
+    const kept = delta.kept().catch(() => null);
+    keeping = kept;
+    // The version is there, whatever becomes of what is kept of it.
+    keep(kept, job, { genesis, since }, answer.node).catch(() => undefined);
     return answer.node;
   } finally {
-    // Nobody waits for that: what is sent is sent.
+    // Nobody waits for that, and the worker for no disk.
     void keeping.finally(() => delta.end());
   }
 }
 
-/** Keeps what the next delta needs of the version that was sent. It is there, whatever becomes of that; this never rejects. */
+/** Keeps what the next delta needs of the version that was sent. */
 async function keep(
-  delta: Delta,
+  kept: Promise<Sketch['bytes'] | null>,
   { workspace, file, condition }: UploadJob,
   { genesis, since }: { genesis: Sketch['genesis']; since: number },
   { etag }: Node,
 ): Promise<void> {
   const before = replacedBy(condition);
   if (before === null) return;
-  const bytes = await delta.kept().catch(() => null);
+  const bytes = await kept;
   // What is on its way when somebody signs out comes too late.
   if (!bytes || since !== signedInSince()) return;
   // Where a session ends with its tab nobody expects files of it on the disk.
