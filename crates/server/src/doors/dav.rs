@@ -288,9 +288,11 @@ async fn relocate<T: FileTree>(
     let changed = [(&to.path, true, true), (from, true, true)];
     let conditions = if_of(headers)?;
     let etag = check(dav, &conditions, if is_move { &changed } else { &changed[..1] }).await?;
-    let condition = conditions.with(condition_of(headers)?, etag);
     let is_new = match is_move {
-        true => dav.tree.relocate(from, &to, &condition).await?,
+        true => {
+            let condition = conditions.with(condition_of(headers)?, etag);
+            dav.tree.relocate(from, &to, &condition).await?
+        }
         false => dav.tree.copy(from, &to, is_deep).await?,
     };
     if is_move {

@@ -302,7 +302,7 @@ impl App {
         if let (Some(side), Some(room)) = (side, room) {
             let (id, now) = (envelope.session, self.clock.elapsed());
             let session = Session::new(put.path.clone(), base.content, side);
-            self.files.sessions.begin(room, whose, id, session, now)?;
+            self.files.sessions.begin(room, whose, id, session, now);
         }
         Ok(answer)
     }

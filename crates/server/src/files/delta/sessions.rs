@@ -119,21 +119,17 @@ impl Sessions {
         Ok(Room { all: Arc::clone(&self.0), account: key.account })
     }
 
-    /// Remembers a session in the room that was taken for it.
+    /// Remembers a session in the room that was taken for it, which is given back only then.
     pub(super) fn begin(
         &self,
-        room: Room,
+        _room: Room,
         whose: (Caller, WorkspaceId),
         id: SessionId,
         session: Session,
         now: Duration,
-    ) -> Result<()> {
-        let key = Key::new(whose, id);
-        drop(room);
-        let mut all = self.0.lock();
-        all.check_room(&key, now)?;
-        all.kept.insert(key, Kept { session, ends: now + DELTA_SESSION_LIFE });
-        Ok(())
+    ) {
+        let kept = Kept { session, ends: now + DELTA_SESSION_LIFE };
+        self.0.lock().kept.insert(Key::new(whose, id), kept);
     }
 
     /// Takes a session, to be gone on with.
