@@ -39,10 +39,11 @@ pub fn create_account(
 
 /// Makes room for one more device of an account that is full, or nobody would get in any more: signs out those that were seen longest ago, as
 /// tabs of browsers that were closed, and returns them. A device that holds a folder in sync and was seen in the last week stays. Of several
-/// servers that do so at once all may take the same device; the next one to come takes as many as are too many then.
+/// servers that do so at once all may take the same device; the next one to come takes as many as are too many then. So it is counted here
+/// only: behind what others have done meanwhile there may be no room again.
 ///
 /// # Errors
-/// Those of the database.
+/// [`ServerError::Forbidden`] where too few may go.
 pub(super) fn make_room(
     metadata: &mut dyn Metadata,
     account: AccountId,
@@ -58,16 +59,19 @@ pub(super) fn make_room(
     devices.retain(|one| !synced.contains(&one.id) || now - one.last_seen >= IN_SYNC_STAYS);
     devices.sort_by_key(|one| one.last_seen);
     devices.truncate(too_many);
+    if devices.len() < too_many {
+        return Err(ServerError::Forbidden { what: format!("more than {DEVICES_MAX} devices") });
+    }
     for device in &devices {
         metadata.revoke_device(device.id)?;
     }
     Ok(devices.into_iter().map(|device| device.id).collect())
 }
 
-/// Makes a new device of an account, whose owner has proved who they are.
+/// Makes a new device of an account, whose owner has proved who they are, and which has room for it (`make_room`).
 ///
 /// # Errors
-/// [`ServerError::Invalid`] for a device name that is none, [`ServerError::Forbidden`] for too many devices.
+/// [`ServerError::Invalid`] for a device name that is none.
 pub fn enrol_device(
     metadata: &mut dyn Metadata,
     random: &dyn Random,
@@ -76,9 +80,6 @@ pub fn enrol_device(
     now: i64,
 ) -> Result<(Caller, Token)> {
     check_device_name(name)?;
-    if signed_in(metadata, account)?.len() >= DEVICES_MAX {
-        return Err(ServerError::Forbidden { what: format!("more than {DEVICES_MAX} devices") });
-    }
     let (id, token) = (DeviceId::from_bytes(random_bytes(random)), Token::generate(random));
     let device = DeviceRecord {
         id,

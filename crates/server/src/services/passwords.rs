@@ -29,7 +29,7 @@ pub struct SignedIn {
 ///
 /// # Errors
 /// [`ServerError::WrongPassword`] where it was changed or the account was disabled meanwhile; as [`second_factor::admit`] and
-/// [`accounts::enrol_device`].
+/// [`accounts::enrol_device`]; [`ServerError::Forbidden`] where too many devices are signed in that may not go.
 pub fn sign_in(
     metadata: &mut dyn Metadata,
     random: &dyn Random,
@@ -61,7 +61,7 @@ pub(super) fn let_in(
 ///
 /// # Errors
 /// [`ServerError::WrongPassword`] where it was changed or the account was disabled meanwhile; as
-/// [`second_factor::check_password_is_enough`] and [`accounts::enrol_device`].
+/// [`second_factor::check_password_is_enough`] and [`accounts::enrol_device`]; [`ServerError::Forbidden`] as [`sign_in`].
 pub fn shared_device(
     metadata: &mut dyn Metadata,
     random: &dyn Random,
