@@ -140,9 +140,7 @@ impl App {
                     chunks.push(chunk);
                 }
                 ContentStep::List(list) => {
-                    let packs = self.locate(reading, std::slice::from_ref(&list)).await?;
-                    let packs = packs.first().map_or(&[][..], Vec::as_slice);
-                    let bytes = self.chunk(reading, (&list, packs), &namer, &mut open).await?;
+                    let bytes = self.find_chunk(reading, &list, &namer, &mut open).await?;
                     walk.take_list(&bytes).map_err(|error| damaged_content(&error))?;
                 }
                 ContentStep::End => break,

@@ -181,6 +181,19 @@ impl App {
         Ok(bytes)
     }
 
+    /// Does that of a chunk whose packs are not known yet, as of a list of others.
+    pub(super) async fn find_chunk(
+        &self,
+        reading: Reading,
+        chunk: &ChunkRef,
+        namer: &ChunkNamer,
+        open: &mut OpenRecords,
+    ) -> Result<Bytes> {
+        let packs = self.locate(reading, std::slice::from_ref(chunk)).await?;
+        let packs = packs.first().map_or(&[][..], Vec::as_slice);
+        self.chunk(reading, (chunk, packs), namer, open).await
+    }
+
     /// Does that on the way to another chunk, which is made from this one by so many deltas in a row.
     pub(super) async fn make_chunk(
         &self,

@@ -188,10 +188,7 @@ impl FileReader {
     }
 
     async fn take_list(&mut self, list: &ChunkRef) -> Result<()> {
-        let packs = self.app.locate(self.reading, std::slice::from_ref(list)).await?;
-        let packs = packs.first().map_or(&[][..], Vec::as_slice);
-        let bytes =
-            self.app.chunk(self.reading, (list, packs), &self.namer, &mut self.open).await?;
+        let bytes = self.app.find_chunk(self.reading, list, &self.namer, &mut self.open).await?;
         self.walk.take_list(&bytes).map_err(|error| damaged_content(&error))
     }
 }

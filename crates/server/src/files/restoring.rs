@@ -9,7 +9,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use content::{ContentError, ContentStep, ContentWalk};
 use model::codec::decode_message;
 use model::{
@@ -142,7 +141,8 @@ impl App {
             chunks.extend(list);
             self.find_all(reading, &chunks, looked).await?;
             if let Some(list) = list {
-                let bytes = self.read_list(reading, &list, open).await?;
+                let namer = self.view_of(reading).await?.content_keys().namer();
+                let bytes = self.find_chunk(reading, &list, &namer, open).await?;
                 walk.take_list(&bytes).map_err(unsound)?;
             }
             if is_end {
@@ -173,18 +173,6 @@ impl App {
         let view = self.view_of(reading).await?;
         looked.closed.extend(view.places().unindexed().iter().map(|pack| pack.id));
         missing(&view, looked).map_or(Ok(()), |chunk| Err(Missing::Chunk(chunk)))
-    }
-
-    async fn read_list(
-        &self,
-        reading: Reading,
-        list: &ChunkRef,
-        open: &mut OpenRecords,
-    ) -> Result<Bytes> {
-        let namer = self.view_of(reading).await?.content_keys().namer();
-        let packs = self.locate(reading, std::slice::from_ref(list)).await?;
-        let packs = packs.first().map_or(&[][..], Vec::as_slice);
-        self.chunk(reading, (list, packs), &namer, open).await
     }
 
     /// Says why a chunk of a file is not there.
