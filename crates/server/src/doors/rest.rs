@@ -107,9 +107,7 @@ pub(super) async fn welcome(
     let line = Line::new(app.clock.now(), event).by(caller.device);
     let line = line.from(peer.0.ip()).of_account(Some(account.name.clone()));
     app.audit.note(line).await;
-    for gone in made_room {
-        signed_out(app, (caller, gone), Happened::DeviceRevoked).await;
-    }
+    have_made_room(app, caller, made_room).await;
     let device_id = caller.device.to_string();
     Json(LoginAnswer { token: token.to_text(), device_id, account: account.name })
 }
@@ -320,6 +318,13 @@ pub(super) async fn signed_out(app: &App, (caller, device): (Caller, DeviceId), 
     tracing::info!(%device, "a device was signed out");
     let line = Line::new(app.clock.now(), event).by(caller.device).to(device);
     app.audit.note(line).await;
+}
+
+/// The same of devices that were signed out to make room for another one.
+pub(super) async fn have_made_room(app: &App, caller: Caller, gone: Vec<DeviceId>) {
+    for device in gone {
+        signed_out(app, (caller, device), Happened::DeviceRevoked).await;
+    }
 }
 
 fn parse_device(text: &str) -> Result<DeviceId> {

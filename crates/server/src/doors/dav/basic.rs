@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{Caller, Token};
 use crate::blocking::to_the_end;
-use crate::doors::rest::{check_password, signed_out};
+use crate::doors::rest::{check_password, have_made_room};
 use crate::error::{Result, ServerError};
 use crate::listener::PeerAddress;
 use crate::metadata::{AccountId, AccountRecord, Metadata};
@@ -221,9 +221,7 @@ async fn device_of(app: &Arc<App>, account: &AccountRecord) -> Result<Caller> {
     let app = Arc::clone(app);
     let find = async move {
         let (caller, made_room) = app.writer.write(find).await?;
-        for gone in made_room {
-            signed_out(&app, (caller, gone), Happened::DeviceRevoked).await;
-        }
+        have_made_room(&app, caller, made_room).await;
         Ok(caller)
     };
     to_the_end(find).await
