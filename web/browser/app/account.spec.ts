@@ -1,4 +1,4 @@
-import type { Page, Route } from '@playwright/test';
+import type { Locator, Page, Route } from '@playwright/test';
 import { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
@@ -110,17 +110,23 @@ test('a second factor is turned on by a code, and off by a recovery code', async
   await expect(factor).toContainText('Signing in takes your password alone.');
 });
 
-test('a second click turns on nothing twice, and leaves the recovery codes where they are', async ({
-  page,
-}) => {
-  server.addUser('gus');
-  await openAccount(page, 'gus');
+/** Goes so far with a second factor that only the click is left that turns it on. */
+async function withCode(page: Page, user: string): Promise<Locator> {
+  server.addUser(user);
+  await openAccount(page, user);
   const factor = page.getByRole('region', { name: 'Second factor' });
   await factor.getByRole('button', { name: 'Turn on' }).click();
   await factor.getByLabel('Your password').fill(PASSWORD);
   await page.keyboard.press('Enter');
   const secret = await factor.getByLabel('Secret').inputValue();
   await factor.getByLabel('Code').fill(codeOf(secret));
+  return factor;
+}
+
+test('a second click turns on nothing twice, and leaves the recovery codes where they are', async ({
+  page,
+}) => {
+  const factor = await withCode(page, 'gus');
   const statuses: number[] = [];
   let asked = 0;
   let go = () => {};
@@ -143,19 +149,12 @@ test('a second click turns on nothing twice, and leaves the recovery codes where
 test('a second factor whose answer was lost is said to be on, and that its codes are lost', async ({
   page,
 }) => {
-  server.addUser('fay');
-  await openAccount(page, 'fay');
-  const factor = page.getByRole('region', { name: 'Second factor' });
-  await factor.getByRole('button', { name: 'Turn on' }).click();
-  await factor.getByLabel('Your password').fill(PASSWORD);
-  await page.keyboard.press('Enter');
-  const secret = await factor.getByLabel('Secret').inputValue();
+  const factor = await withCode(page, 'fay');
   const lose = async (route: Route) => {
     await route.fetch();
     await route.abort();
   };
   await page.route('**/totp/confirm', lose);
-  await factor.getByLabel('Code').fill(codeOf(secret));
   await page.keyboard.press('Enter');
   await expect(page.getByText('the answer with the recovery codes was lost')).toBeVisible();
   await expect(factor).toContainText('recovery codes are left');
